@@ -18,9 +18,9 @@ from kubectl_spread.cli import cli
 from kubectl_spread.explain.explanation import Explanation
 from kubectl_spread.render import screen
 from kubectl_spread.render.document import AnswerSection
+from kubectl_spread.render.domain_evidence import domains, replicas, waiting
 from kubectl_spread.render.explanation import document
-from kubectl_spread.render.sections.domains import domains, replicas, waiting
-from kubectl_spread.render.sections.terms import rollup, templates
+from kubectl_spread.render.selector_evidence import rollup, templates
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.rules import RULES
 from tests import answers, manual, metrics, rule_examples, schemas

@@ -118,9 +118,9 @@ def run(chosen: str, parameters: Mapping[str, Any], ask: Ask, printer: Printer) 
     report = fleet.fleet(clusters)
 
     def table(destination: Output) -> str:
-        from kubectl_spread.render import fleet  # noqa: PLC0415 - only tables need it
+        from kubectl_spread.render import fleet, screen  # noqa: PLC0415 - only tables need it
 
-        return "".join(texts[destination]) + fleet.table(report, printer.terminal(destination))
+        return "".join(texts[destination]) + screen.text(fleet.document(report), printer.terminal(destination))
 
     printer.answer(
         report,

@@ -65,7 +65,7 @@ FORMATS: Final[Mapping[str, Format]] = {
     TEXT: Format(["explain"], document=_SCREEN),
     "html": Format(_ALL, "html:page", "html:document"),
     "markdown": Format(_ALL, "markdown:markdown", "markdown:document"),
-    "github": Format(["check"], "ci.github:github"),
+    "github": Format(["check"], "ci:github"),
     "junit": Format(["check"], "ci.junit:junit"),
     "sarif": Format(["check"], "ci.sarif:sarif"),
     METRICS: Format(["check"], "openmetrics:text"),

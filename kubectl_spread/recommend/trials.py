@@ -32,7 +32,7 @@ class Hazard(msgspec.Struct, frozen=True):
         events: The events on each domain that is tried; the domain is "" where the run chooses it.
         keep: The number of ready pods that is wanted at any moment.
         most: The largest number that any placement could keep.
-        limit: Why that is less than wanted; "" where it is not.
+        why: Why no placement could keep all pods.
     """
 
     text: str
@@ -40,7 +40,12 @@ class Hazard(msgspec.Struct, frozen=True):
     events: Mapping[str, tuple[SimulatedEvent, ...]]
     keep: int
     most: int
-    limit: str = ""
+    why: str = ""
+
+    @property
+    def limit(self) -> str:
+        """Why the largest number is less than wanted; "" where it is not."""
+        return self.why if self.most < self.keep else ""
 
     @property
     def goal(self) -> int:
@@ -265,21 +270,20 @@ def _zone(value: str) -> NodeChoice:
 
 def _losses(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, demand: Demand) -> Iterator[Hazard]:
     replicas, zones, nodes = manifest.replicas, len(where.zones), where.nodes
-    most, keep = replicas - divide_up(replicas, zones + bool(where.unlabelled) or 1), demand.pods(replicas, zones)
-    limit = _limit(keep, most, replicas, zones, "zone")
-    if zones == 1 and not where.unlabelled:
-        limit = f"all nodes that its pods can use are in {domains(ZONE, where.zones)}"
     if "zone" in demand.families and zones:
-        yield Hazard("lose any zone", "zone", {each: (Lose(_zone(each)),) for each in where.zones}, keep, most, limit)
+        most, keep = replicas - divide_up(replicas, zones + bool(where.unlabelled)), demand.pods(replicas, zones)
+        why = _kept_by_losses(replicas, zones, "zone", most)
+        if zones == 1 and not where.unlabelled:
+            why = f"all nodes that its pods can use are in {domains(ZONE, where.zones)}"
+        yield Hazard("lose any zone", "zone", {each: (Lose(_zone(each)),) for each in where.zones}, keep, most, why)
     if "node" in demand.families:
-        most_left, to_keep = replicas - divide_up(replicas, nodes or 1), demand.pods(replicas, nodes)
-        why = _limit(to_keep, most_left, replicas, nodes, "node")
-        yield Hazard("lose any node", "node", {"": (OnFullest(workload, "", Lose),)}, to_keep, most_left, why)
+        most, keep = replicas - divide_up(replicas, nodes or 1), demand.pods(replicas, nodes)
+        why = _kept_by_losses(replicas, nodes, "node", most)
+        yield Hazard("lose any node", "node", {"": (OnFullest(workload, "", Lose),)}, keep, most, why)
 
 
-def _limit(keep: int, most: int, replicas: int, number: int, noun: str) -> str:
-    if keep <= most:
-        return ""
+def _kept_by_losses(replicas: int, number: int, noun: str, most: int) -> str:
+    """Return why the loss of one of some domains leaves at most so many replicas."""
     if replicas == 1:
         return f"its only replica is lost with its {noun}"
     return f"{plural(replicas, 'replica')} on {plural(number, noun)} leave at most {most}"
@@ -287,17 +291,15 @@ def _limit(keep: int, most: int, replicas: int, number: int, noun: str) -> str:
 
 def _drains(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, demand: Demand) -> Iterator[Hazard]:
     replicas, zones = manifest.replicas, len(where.zones)
-    most = replicas - 1
     if "drain" not in demand.families:
         return
+    why = "a drain evicts its only replica" if replicas == 1 else "a drain evicts at least one pod"
     for text, number, events in (
         ("drain any zone", zones, {each: (DrainNodes(_zone(each)),) for each in where.zones}),
         ("drain any node", where.nodes, {"": (OnFullest(workload, "", DrainNodes),)}),
     ):
         if number > 1:
-            keep = demand.pods(replicas, number)
-            only = "a drain evicts its only replica" if replicas == 1 else "a drain evicts at least one pod"
-            yield Hazard(text, "drain", events, keep, most, only if keep > most else "")
+            yield Hazard(text, "drain", events, demand.pods(replicas, number), replicas - 1, why)
 
 
 def _restarts(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, demand: Demand) -> Iterator[Hazard]:
@@ -305,11 +307,11 @@ def _restarts(workload: ObjectRef, manifest: ReplicatedWorkload, where: Places, 
         return
     replicas, zones = manifest.replicas, len(where.zones)
     keep, (most, why) = demand.pods(replicas, zones or where.nodes), _kept_by_rollouts(manifest)
-    limit, restart = why if keep > most else "", Restart(workload)
-    yield Hazard("restart", "restart", {"": (restart,)}, keep, most, limit)
+    restart = Restart(workload)
+    yield Hazard("restart", "restart", {"": (restart,)}, keep, most, why)
     if zones > 1:
         closed = {each: (Cordon(_zone(each)), restart) for each in where.zones}
-        yield Hazard("restart, zone closed", "restart", closed, keep, most, limit)
+        yield Hazard("restart, zone closed", "restart", closed, keep, most, why)
 
 
 def _loss_after_restart(
@@ -320,8 +322,9 @@ def _loss_after_restart(
     if "zone" in demand.families and zones > 1:
         most, keep = replicas - divide_up(replicas, zones + bool(where.unlabelled)), demand.pods(replicas, zones)
         events = {"": (Restart(workload), Watch(), OnFullest(workload, ZONE, Lose))}
-        limit = _limit(keep, most, replicas, zones, "zone")
-        yield Hazard("restart, then lose a zone", "zone", events, keep, most, limit)
+        yield Hazard(
+            "restart, then lose a zone", "zone", events, keep, most, _kept_by_losses(replicas, zones, "zone", most)
+        )
 
 
 def _kept_by_rollouts(manifest: ReplicatedWorkload) -> tuple[int, str]:

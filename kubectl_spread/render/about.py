@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -10,6 +9,7 @@ from msgspec import UnsetType
 
 from kubectl_spread.audit.merge.verdicts import GATED
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
+from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.phrases import capitalized, domains, listed, plural
 from kubectl_spread.report.domains import ReadCluster
 from kubectl_spread.report.model import ClosedDomains, Cluster, Finding, Severity, Summary
@@ -84,22 +84,19 @@ def waiting(findings: Sequence[Finding]) -> tuple[int, int]:
     return len(pods), len({finding.ref for finding in errors})
 
 
-def alternatives(findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings with a fix for the case that the domains stay closed."""
-    return [finding for finding in findings if finding.has_alternative]
+def alternative(findings: Sequence[Finding], others: Iterable[Finding]) -> str:
+    """Return what to do if the domains stay closed, and how many of the workloads that helps.
 
-
-def alternative(findings: Sequence[Finding]) -> str:
-    """Return what to do if the domains stay closed; "" if nothing else helps."""
-    others = alternatives(findings)
-    if not others:
-        return ""
-    ((fix, _),) = Counter(finding.fix for finding in others).most_common(1)
-    helped = len({finding.ref for finding in others if finding.fix == fix})
-    if len(findings) == 1:
-        return fix
+    Args:
+        findings: The findings of the cause.
+        others: Those with a fix for the case that the domains stay closed.
+    """
+    fixes: dict[str, set[ObjectRef]] = {}
+    for finding in others:
+        fixes.setdefault(finding.fix, set()).add(finding.ref)
+    fix, helped = max(fixes.items(), key=lambda item: len(item[1]))
     total = len({finding.ref for finding in findings})
-    which = f"{helped} of {plural(total, 'workload')}" if helped < total else f"all {helped}"
+    which = f"{len(helped)} of {plural(total, 'workload')}" if len(helped) < total else f"all {total}"
     return f"{fix} This helps {which}: {EXPLAIN} of each."
 
 

@@ -10,9 +10,9 @@ from kubectl_spread.phrases import listed, named, plural
 from kubectl_spread.render import about, figures, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction
+from kubectl_spread.render.domain_evidence import domains, new_nodes, placing, replicas, waiting
 from kubectl_spread.render.findings import Block, Detail
-from kubectl_spread.render.sections.domains import domains, new_nodes, placing, replicas, waiting
-from kubectl_spread.render.sections.terms import rollup, selectors, templates
+from kubectl_spread.render.selector_evidence import rollup, selectors, templates
 from kubectl_spread.report.model import Finding, Severity
 
 _LISTED_ROWS: Final = 4
@@ -93,10 +93,8 @@ def _cards(block: Block, explanation: Explanation) -> Iterator[Card]:
 
 def _pods(of_rule: Sequence[Finding], explanation: Explanation) -> str:
     """Return how many of the pods findings are about."""
-    if not explanation.summary.pods:
-        return "pod template"
     number = len({name for finding in of_rule for name in finding.pods})
-    return _of(number, explanation.summary.pods) if number else figures.concerned(of_rule[0], 0)
+    return _of(number, explanation.summary.pods) if number else "pod template"
 
 
 def _affected(findings: Iterable[Finding], instructions: Iterable[Instruction], number: int) -> Iterator[Instruction]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -111,21 +112,6 @@ def by_place(parts: Iterable[_Part]) -> dict[FieldRef, list[_Part]]:
     for part in parts:
         places.setdefault(part.place, []).append(part)
     return places
-
-
-def pods_by_place(report: Report) -> Counter[FieldRef]:
-    """Return the number of pods with each constraint or term."""
-    pods: Counter[FieldRef] = Counter()
-    for row in report.constraints:
-        pods[row.place] += row.pod_count
-    return pods
-
-
-def concerned(finding: Finding, pods: int) -> str:
-    """Return how many pods a finding is about; ``pods`` is the number of pods with the constraint or term."""
-    if pods:
-        return f"{finding.pod_count} of {plural(pods, 'pod')}"
-    return plural(finding.pod_count, "pod") if finding.pods else "pod template"
 
 
 def workloads(summary: Summary) -> int:
@@ -273,6 +259,7 @@ def _length(count: int, scale: float) -> int:
 _LEAST: Final = 4
 """The least number of common characters to fold."""
 _RESERVED: Final = frozenset('{}=\\" ')
+_PART: Final = re.compile(r"[^\W\d_]+|\d+|.")
 
 
 def folded(values: Sequence[str], counts: Sequence[int]) -> str:
@@ -293,18 +280,9 @@ def _common(values: Sequence[str]) -> str:
     """Return the common prefix of values, if it is long enough; it is shorter than each value."""
     if len(values) < 2 or any(not _RESERVED.isdisjoint(value) for value in values):  # noqa: PLR2004 - several
         return ""
-    length = sum(1 for _ in takewhile(lambda chars: len(set(chars)) == 1, zip(*values, strict=False)))
-    while length and not all(_ends_part(value, length) for value in values):
-        length -= 1
-    return values[0][:length] if length >= _LEAST else ""
-
-
-def _ends_part(value: str, length: int) -> bool:
-    """Tell whether a part ends before ``length``, and another part follows."""
-    if length >= len(value):
-        return False
-    before, after = value[length - 1], value[length]
-    return not ((before.isalpha() and after.isalpha()) or (before.isdigit() and after.isdigit()))
+    parts = zip(*(_PART.findall(value)[:-1] for value in values), strict=False)
+    prefix = "".join(equal[0] for equal in takewhile(lambda each: len(set(each)) == 1, parts))
+    return prefix if len(prefix) >= _LEAST else ""
 
 
 LISTED: Final = 5

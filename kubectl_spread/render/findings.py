@@ -183,7 +183,8 @@ def _card(cause: Cause, *, named: bool, namespaces: bool, detail: Detail) -> Car
 
 def instructions(findings: Sequence[Finding], *, namespaces: bool, detail: Detail) -> Iterator[Instruction]:
     """Yield the fixes of a cause; if its pods wait for closed domains, also how to open these."""
-    domains, others = about.closed_domains(findings), about.alternatives(findings)
+    domains = about.closed_domains(findings)
+    others = [finding for finding in findings if finding.has_alternative]
     if domains is None:
         yield from _fixes("Fix", findings, namespaces=namespaces, detail=detail)
     elif domains.lasting and others:
@@ -194,7 +195,7 @@ def instructions(findings: Sequence[Finding], *, namespaces: bool, detail: Detai
         if others and (detail is Detail.EVERYTHING or len(findings) == 1):
             yield from _fixes(domains.condition, others, namespaces=namespaces, detail=detail)
         elif others:
-            yield Instruction(f"{domains.condition}: {about.alternative(findings)}")
+            yield Instruction(f"{domains.condition}: {about.alternative(findings, others)}")
 
 
 def _fixes(label: str, findings: Sequence[Finding], *, namespaces: bool, detail: Detail) -> Iterator[Instruction]:

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from enum import Enum
-from hashlib import sha256
 from typing import Final, TypeAlias
 
 import msgspec
@@ -30,8 +29,6 @@ from kubectl_spread.report.model import SEVEREST_FIRST, Cluster, Finding, Report
 
 MOST_DOMAINS: Final = 32
 """A constraint or workload with more domains has no series for them, because each new hostname would begin a series."""
-MOST_CHARACTERS: Final = 320
-"""The longest label value, in characters; it has room for each name that Kubernetes itself lets an object have."""
 WORKLOAD: Final = ("namespace", "workload", "workload_type")
 """The labels of a workload, as kubernetes-mixin has them; the type is the kind in lower case."""
 CONSTRAINT: Final = (*WORKLOAD, "path", "topology_key")
@@ -174,8 +171,6 @@ FAMILIES: Final = tuple(family for family in vars().values() if isinstance(famil
 Lines: TypeAlias = Mapping[Family, bytes]
 """The sample lines of each family, each with its line feed; families without samples are left out."""
 _ESCAPES: Final = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"})
-_DIGITS: Final = 12
-"""The length of the digest at the end of a label value that was shortened."""
 
 
 def of_report(report: Report, running: Iterable[RunningPods]) -> Lines:
@@ -221,7 +216,7 @@ def of_totals(cluster: Cluster, summary: Summary) -> Lines:
 
 
 class _Samples:
-    """Values by family and labels. Labels may be equal for different texts, because of escapes and the bound."""
+    """Values by family and labels. Labels may be equal for different texts, because of escapes."""
 
     def __init__(self) -> None:
         self._values: dict[Family, dict[str, float]] = {}
@@ -248,23 +243,10 @@ class _Samples:
         }
 
 
-def label_value(text: str | int | UnsetType) -> str:
-    """Return the value of a label: "" for UNSET, without control characters, and at most ``MOST_CHARACTERS`` long.
-
-    The digest at the end of a shortened text keeps the series of two texts with one beginning apart.
-    """
-    if isinstance(text, UnsetType):
-        return ""
-    escaped = safe(str(text))
-    if len(escaped) <= MOST_CHARACTERS:
-        return escaped
-    digest = sha256(escaped.encode()).hexdigest()[:_DIGITS]
-    return f"{escaped[: MOST_CHARACTERS - _DIGITS - 1]}…{digest}"
-
-
 def _labels(names: Iterable[str], texts: Iterable[str | int | UnsetType]) -> str:
-    pairs = zip(names, texts, strict=True)
-    return ",".join([f'{name}="{label_value(text).translate(_ESCAPES)}"' for name, text in pairs])
+    """Return labels with their values, which are safe to show; "" for UNSET."""
+    values = ("" if isinstance(text, UnsetType) else safe(str(text)).translate(_ESCAPES) for text in texts)
+    return ",".join([f'{name}="{value}"' for name, value in zip(names, values, strict=True)])
 
 
 def _workload(namespace: str, kind: str, name: str) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from kubectl_spread.kube.api import labels
 from kubectl_spread.phrases import named, plural
-from kubectl_spread.render import about, figures, headline, screen, words, zones
+from kubectl_spread.render import about, figures, headline, screen, words
 from kubectl_spread.render import findings as grouped
 from kubectl_spread.render.document import Card, Document, Instruction, Table
 from kubectl_spread.render.figures import counts_cell
@@ -52,7 +52,7 @@ def page(report: Report, detail: Detail = Detail.CAUSES) -> Document:
     if not facts and report.findings and not any(figures.unanswered(report.summary.skipped)):
         facts = [f"{_nothing(report, notes=False)}."]
     conclusion, *further = [*facts, " ".join(sentences)] if facts else sentences
-    answer = replace(_document(report, layout, report.findings), headline=conclusion, picture=zones.picture(report))
+    answer = replace(_document(report, layout, report.findings), headline=conclusion, picture=headline.picture(report))
     return replace(
         answer,
         facts=[("", text) for text in (*further, *_doubts(report))],

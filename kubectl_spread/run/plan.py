@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from kubectl_spread.audit.evaluation.evaluate import evaluate
+from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint, EvaluatedPod, evaluate
 from kubectl_spread.audit.evaluation.evaluators import Evaluator
-from kubectl_spread.audit.merge.verdicts import ServerFacts
+from kubectl_spread.audit.merge.verdicts import BINDING_KEYS, Confidence, ServerFacts, Verdict
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.planner import PlannedStep, Planner
 from kubectl_spread.engine.targets import StalePod
@@ -18,9 +18,8 @@ from kubectl_spread.errors import NotFoundError
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.custom import base_kind
-from kubectl_spread.plan import STALE, stale_pods
 from kubectl_spread.report import projections
-from kubectl_spread.report.model import CommandLine, Workload
+from kubectl_spread.report.model import CommandLine, Severity, Workload
 from kubectl_spread.report.plan import (
     NotCorrectable,
     PlannedDomain,
@@ -29,7 +28,9 @@ from kubectl_spread.report.plan import (
     PlanSummary,
     SpreadPlan,
 )
+from kubectl_spread.rules.engine import findings_of
 from kubectl_spread.rules.remedy import CommandFlags, flagged
+from kubectl_spread.rules.selectors import REMOVED_LABEL, STALE_LABEL
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.run import no_resources
 from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
@@ -39,6 +40,11 @@ if TYPE_CHECKING:
 
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: they may refuse evictions of the plan"
 _STDIN: Final = "-"
+_VERDICTS: Final = {STALE_LABEL.code: Verdict.STALE_LABEL, REMOVED_LABEL.code: Verdict.REMOVED_LABEL}
+_STALE: Final = frozenset(_VERDICTS.values())
+"""The verdicts on the keys of stale pods."""
+_BOUND_AGAIN: Final = "label {key} gets its node's value when its replacement is bound, so that it would be stale too"
+_AUTHORED: Final = "the API does not record whether label {key} was removed or never there"
 
 
 class PlanOptions(msgspec.Struct, frozen=True):
@@ -164,6 +170,39 @@ def _stale(snapshot: Snapshot, facts: ServerFacts) -> list[StalePod]:
     """Return the stale pods; only classes of pods with such a verdict make an evaluation of the cluster necessary."""
     evaluator = Evaluator(snapshot, facts, nodes="none")
     classes = {pod.pod_class for pod in snapshot.pods if any(term.keyed for term in pod.pod_class.terms)}
-    if not any(key.verdict in STALE for each in classes for keys in evaluator.of(each).verdicts for key in keys):
+    if not any(key.verdict in _STALE for each in classes for keys in evaluator.of(each).verdicts for key in keys):
         return []
-    return stale_pods(evaluate(snapshot, facts, nodes="listed"))
+    return _stale_pods(evaluate(snapshot, facts, nodes="listed"))
+
+
+def _stale_pods(audit: Audit) -> list[StalePod]:
+    """Return the running pods that rules report at severity warning or higher, each once, by namespace and name."""
+    rows: dict[tuple[ObjectRef, str], list[EvaluatedConstraint]] = {}
+    for row in audit.rows:
+        if row.members:
+            rows.setdefault((row.workload, str(row.path)), []).append(row)
+    stale: dict[ObjectRef, StalePod] = {}
+    for finding in findings_of(audit, (STALE_LABEL, REMOVED_LABEL), Severity.WARNING):
+        counted = bool(finding.values["siblings"])
+        for member in _members(rows.get((finding.ref, finding.path), ()), _VERDICTS[finding.code]):
+            stale.setdefault(member.pod.ref, _stale_pod(member, finding.ref, finding.name, counted=counted))
+    return [stale[ref] for ref in sorted(stale)]
+
+
+def _members(rows: Iterable[EvaluatedConstraint], verdict: Verdict) -> Iterator[EvaluatedPod]:
+    for row in rows:
+        for member in row.members:
+            if member.pod.node and not member.pod.terminating and any(key.verdict is verdict for key in member.keys):
+                yield member
+
+
+def _stale_pod(member: EvaluatedPod, workload: ObjectRef, rule: str, *, counted: bool) -> StalePod:
+    keys = [key for key in member.keys if key.verdict in _STALE]
+    why = "its siblings do not count it" if counted else f"its affinity still has the old value of {keys[0].key}"
+    lasting = ""
+    for key in keys:
+        if key.key in BINDING_KEYS:
+            lasting = _BOUND_AGAIN.format(key=key.key)
+        elif key.verdict is Verdict.REMOVED_LABEL and key.confidence is not Confidence.CERTAIN:
+            lasting = _AUTHORED.format(key=key.key)
+    return StalePod(member.pod, workload, member.term.topology_key, f"{rule}: {why}", lasting)

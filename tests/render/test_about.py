@@ -15,7 +15,7 @@ from kubectl_spread.cli import formats
 from kubectl_spread.explain.explanation import explain
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.render import about, explanation, html, screen, table, words
-from kubectl_spread.render.ci.github import github
+from kubectl_spread.render.ci import github
 from kubectl_spread.render.ci.junit import junit
 from kubectl_spread.render.markdown import markdown
 from kubectl_spread.render.table import Layout

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kubectl_spread.render import ci
-from kubectl_spread.render.ci.github import github
+from kubectl_spread.render.ci import github
 from kubectl_spread.render.words import safe
 from kubectl_spread.report.model import severest_first
 from tests.audits import reported

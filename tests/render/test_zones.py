@@ -6,8 +6,8 @@ import msgspec
 
 from kubectl_spread.render import html
 from kubectl_spread.render.document import Table
+from kubectl_spread.render.headline import picture
 from kubectl_spread.render.terminal import Cell
-from kubectl_spread.render.zones import picture
 from kubectl_spread.report.model import Report, Row, Zone
 from tests.render.test_headline import finding, report, row
 

@@ -1,1 +1,0 @@
-"""Which evidence does ``explain`` show? Its sections, each made by a function of the explanation."""
