@@ -41,7 +41,7 @@ def telemetry() -> str:
 
 def _table(families: Iterable[Family], shared: tuple[str, ...]) -> str:
     rows = [
-        (f"`{family.name}`", _names(family.labels[len(shared) :]), family.help, family.source, family.stability.value)
+        (f"`{family.name}`", _names(family.labels[len(shared) :]), family.help, family.source, family.stability)
         for family in families
     ]
     return _markdown(("metric", "further labels" if shared else "labels", "meaning", "read from", "stability"), rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -63,19 +63,6 @@ class Recommendation(msgspec.Struct, frozen=True):
                 yield hazard, case
 
 
-class Clock(Protocol):
-    """The time that a search may take."""
-
-    @property
-    def runs(self) -> int:
-        """The number of runs of each event; after the first run of all, there may be time for more."""
-        ...
-
-    def proceed(self) -> bool:
-        """Tell whether there is time for another proposal."""
-        ...
-
-
 class Search:
     """The search for one workload."""
 
@@ -85,7 +72,9 @@ class Search:
         workload: ObjectRef,
         first: Sequence[SimulatedEvent],
         trials: Trials,
-        clock: Clock,
+        *,
+        runs: Callable[[], int],
+        proceed: Callable[[], bool],
     ) -> None:
         """Prepare the search.
 
@@ -94,9 +83,11 @@ class Search:
             workload: The workload.
             first: What happens before each event without a change: the rollout of a new workload.
             trials: Tries events.
-            clock: Knows how much time there is.
+            runs: Returns the number of runs of each event, after the first one of each.
+            proceed: Tells whether there is time for another proposal.
         """
-        self._world, self._workload, self._trials, self._clock = world, workload, trials, clock
+        self._world, self._workload, self._trials = world, workload, trials
+        self._runs, self._proceed = runs, proceed
         self._today = Setting(world, tuple(first))
 
     def best(self, hazards: Sequence[Hazard], proposals: Proposals) -> Recommendation:
@@ -107,21 +98,21 @@ class Search:
         """
         every = (ROLLOUT, *hazards)
         before = [self._trials.worst(hazard, self._today, (0,)) for hazard in every]
-        numbers = range(1, self._clock.runs)
+        numbers = range(1, self._runs())
         before = [self._more(hazard, self._today, case, numbers) for hazard, case in zip(every, before, strict=True)]
         now = before[1:]
         failing = {
             hazard.text: case.domain for hazard, case in zip(hazards, now, strict=True) if case.shortfall(hazard)
         }
         if not failing:
-            return Recommendation(hazards, now, None, now, (), self._clock.runs, complete=True)
+            return Recommendation(hazards, now, None, now, (), self._runs(), complete=True)
         first = [hazard for hazard in hazards if hazard.text in failing]
         first.sort(key=lambda hazard: -now[hazards.index(hazard)].shortfall(hazard))
         stopping = next((case.budgets[0] for case in now if case.budgets), "")
         tried: list[Tried] = []
         complete = True
         for proposal in proposals.ordered(_families(hazards, now), stopping):
-            complete = self._clock.proceed()
+            complete = self._proceed()
             if not complete:
                 break
             setting = self._setting(proposal)
@@ -130,10 +121,10 @@ class Search:
             if rejected is None:
                 cases, rejected = self._judged(proposal, setting, every, before)
             if rejected is None:
-                return Recommendation(hazards, now, proposal, cases[1:], tried, self._clock.runs, complete=True)
+                return Recommendation(hazards, now, proposal, cases[1:], tried, self._runs(), complete=True)
             tried.append(rejected)
         chosen, patched = self._least_bad(every, before, tried)
-        return Recommendation(hazards, now, chosen, patched[1:], tried, self._clock.runs, complete=complete)
+        return Recommendation(hazards, now, chosen, patched[1:], tried, self._runs(), complete=complete)
 
     def with_new_nodes(self, result: Recommendation, maker: Callable[[], NodeMaker]) -> Iterator[tuple[Hazard, int]]:
         """Yield each event after which pods wait with the change, and how many wait if nodes are made, in one run."""
@@ -172,7 +163,7 @@ class Search:
         """Return what is left after each event, and why a proposal is not good; only some events where it is not."""
         cases: list[WorstCase] = []
         for hazard, today in zip(hazards, before, strict=True):
-            case = self._trials.worst(hazard, setting, range(self._clock.runs))
+            case = self._trials.worst(hazard, setting, range(self._runs()))
             cases.append(case)
             harm = harmed(case, today)
             if case.shortfall(hazard) or harm:
@@ -194,7 +185,7 @@ class Search:
         harmless = [each for each in tried if not each.harm and each.hazard is not ROLLOUT]
         compared = 0
         for each in self._ranked(hazards, harmless):
-            if compared == _BEST or (compared and not self._clock.proceed()):
+            if compared == _BEST or (compared and not self._proceed()):
                 break
             cases = self._harmless(self._setting(each.proposal), hazards, before)
             compared += cases is not None
@@ -208,7 +199,7 @@ class Search:
         """Return what is left after each event; None where another workload is worse off than today."""
         cases: list[WorstCase] = []
         for hazard, today in zip(hazards, before, strict=True):
-            cases.append(self._trials.worst(hazard, setting, range(self._clock.runs)))
+            cases.append(self._trials.worst(hazard, setting, range(self._runs())))
             if harmed(cases[-1], today):
                 return None
         return cases
@@ -217,7 +208,7 @@ class Search:
         """Return rejected proposals, those first that miss least in one run, as far as there is time to try that."""
         ranks: list[tuple[tuple[int, int], Tried]] = []
         for each in tried:
-            if not self._clock.proceed():
+            if not self._proceed():
                 break
             setting = self._setting(each.proposal)
             others = [(hazard, self._trials.failing(hazard, setting, "")) for hazard in hazards]

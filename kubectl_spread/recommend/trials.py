@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -159,16 +159,12 @@ class Trials:
             budgets=next(refused, ()),
             why=next(reasons, "") or next(stays, ""),
             preempting=max(run.preempting for run in runs),
-            others={(domain, ref): _of_other(ref, runs) for ref in self._others(runs)},
+            others={
+                (domain, ref): (max(run.of(ref).pending for run in runs), min(run.of(ref).running for run in runs))
+                for ref in {ref for run in runs for ref in run.workloads}
+                if ref != self._workload and base_kind(ref.kind) not in NOT_REPLACED
+            },
         )
-
-    def _others(self, runs: Iterable[RunResult]) -> set[ObjectRef]:
-        return {
-            ref
-            for run in runs
-            for ref in run.workloads
-            if ref != self._workload and base_kind(ref.kind) not in NOT_REPLACED
-        }
 
 
 def worst_of(cases: Sequence[WorstCase], hazard: Hazard) -> WorstCase:
@@ -187,11 +183,6 @@ def worst_of(cases: Sequence[WorstCase], hazard: Hazard) -> WorstCase:
         preempting=max(case.preempting for case in cases),
         others=others,
     )
-
-
-def _of_other(ref: ObjectRef, runs: Sequence[RunResult]) -> tuple[int, int]:
-    results = [run.of(ref) for run in runs]
-    return max(result.pending for result in results), min(result.running for result in results)
 
 
 def harmed(after: WorstCase, before: WorstCase) -> str:

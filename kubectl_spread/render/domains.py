@@ -196,11 +196,6 @@ def _budget(budget: LostBudget, workload: LostWorkload) -> str:
     return f"{budget.name} needs {budget.minimum}{others}"
 
 
-def _is_below(workload: LostWorkload) -> bool:
-    """Tell whether the rest is too small for a budget."""
-    return not isinstance(workload.budgets, UnsetType) and any(each.below is True for each in workload.budgets)
-
-
 def _closed(report: SpreadDomains) -> Iterator[Card]:
     """Yield a card about the domains that take no new pods for each reason, with commands that open some of them."""
     of_state: dict[str, list[DomainRow]] = {}
@@ -290,16 +285,14 @@ def _workload(lost: LostWorkload, *, with_namespace: bool) -> list[Cell]:
         Cell(named(lost.workload.kind, lost.workload.name)),
         Cell(f"{lost.here} of {lost.running}"),
         Cell(str(lost.left), "" if lost.left else "red"),
-        Cell(_budgets(lost), "yellow" if _is_below(lost) else ""),
+        Cell(_budgets(lost), "yellow" if any(each.below is True for each in lost.budgets or ()) else ""),
     ]
 
 
 def _header(report: SpreadDomains) -> list[str]:
     """Return the cluster, its version, what was counted, and when."""
-    cluster = report.cluster
-    namespace = "" if isinstance(cluster.namespace, UnsetType) else f"namespace {cluster.namespace}: "
-    totals = report.totals
-    version = "" if isinstance(cluster.server_version, UnsetType) else f"Kubernetes {cluster.server_version}"
-    counted = f"{plural(totals.pods, 'running pod')} in {plural(totals.workloads, 'workload')}"
-    read_at = "" if isinstance(cluster.read_at, UnsetType) else cluster.read_at
-    return [part for part in (about.label(cluster), version, namespace + counted, read_at) if part]
+    cluster, totals = report.cluster, report.totals
+    namespace = f"namespace {cluster.namespace}: " if cluster.namespace else ""
+    version = f"Kubernetes {cluster.server_version}" if cluster.server_version else ""
+    counted = f"{namespace}{plural(totals.pods, 'running pod')} in {plural(totals.workloads, 'workload')}"
+    return [*filter(None, (about.label(cluster), version, counted, cluster.read_at or ""))]

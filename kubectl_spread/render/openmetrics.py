@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from enum import Enum
 from typing import Final, TypeAlias
 
 import msgspec
@@ -35,13 +34,6 @@ CONSTRAINT: Final = (*WORKLOAD, "path", "topology_key")
 """The labels of a constraint or affinity term."""
 
 
-class Stability(Enum):
-    """How far a name can be relied on, in the words of Kubernetes' own metrics."""
-
-    STABLE = "STABLE"
-    EXPERIMENTAL = "EXPERIMENTAL"
-
-
 class Family(msgspec.Struct, frozen=True, eq=False):
     """The metrics with one name.
 
@@ -50,7 +42,7 @@ class Family(msgspec.Struct, frozen=True, eq=False):
         labels: The names of the labels, in the order of a line.
         help: The meaning of the value.
         source: The part of the cluster or of the report that the value comes from.
-        stability: How far the name, the labels and the meaning can be relied on.
+        experimental: Whether the name, the labels and the meaning may change in any release.
         totals: Whether there is one value for the whole report, and not one for each workload.
     """
 
@@ -58,28 +50,31 @@ class Family(msgspec.Struct, frozen=True, eq=False):
     labels: tuple[str, ...]
     help: str
     source: str
-    stability: Stability = Stability.STABLE
+    experimental: bool = False
     totals: bool = False
+
+    @property
+    def stability(self) -> str:
+        """How far the name can be relied on, in the words of Kubernetes' own metrics."""
+        return "EXPERIMENTAL" if self.experimental else "STABLE"
 
     @property
     def header(self) -> str:
         """The lines before the samples."""
-        return f"# HELP {self.name} [{self.stability.value}] {self.help}\n# TYPE {self.name} gauge\n"
+        return f"# HELP {self.name} [{self.stability}] {self.help}\n# TYPE {self.name} gauge\n"
 
 
 def _total(name: str, meaning: str, source: str, *labels: str) -> Family:
     return Family(f"kube_spread_{name}", labels, meaning, source, totals=True)
 
 
-def _of_constraint(
-    name: str, meaning: str, source: str, *labels: str, stability: Stability = Stability.STABLE
-) -> Family:
-    return Family(f"kube_spread_constraint_{name}", (*CONSTRAINT, *labels), meaning, source, stability)
+def _of_constraint(name: str, meaning: str, source: str, *labels: str, experimental: bool = False) -> Family:
+    return Family(f"kube_spread_constraint_{name}", (*CONSTRAINT, *labels), meaning, source, experimental)
 
 
 def _of_workload(name: str, meaning: str, *labels: str) -> Family:
     family = f"kube_spread_workload_{name}"
-    return Family(family, (*WORKLOAD, *labels), meaning, _PLACED, Stability.EXPERIMENTAL)
+    return Family(family, (*WORKLOAD, *labels), meaning, _PLACED, experimental=True)
 
 
 _PLACED: Final = "bound pods and nodes"
@@ -130,13 +125,13 @@ ALLOWED_DOMAINS: Final = _of_constraint(
     "allowed_domains",
     "Domains where this constraint allows one more such pod.",
     _PLACED,
-    stability=Stability.EXPERIMENTAL,
+    experimental=True,
 )
 LOWER_BOUND: Final = _of_constraint(
     "lower_bound",
     "1 where domains are inferred from pods, so that the skew may be larger.",
     "zone labels of pods, where nodes cannot be listed",
-    stability=Stability.EXPERIMENTAL,
+    experimental=True,
 )
 CONSTRAINT_PODS: Final = _of_constraint("pods", "Pods with the constraint.", "pods")
 PENDING_PODS: Final = _of_constraint("pending_pods", "Pods with the constraint that have no node.", "pods")
@@ -145,7 +140,7 @@ DOMAIN_PODS: Final = _of_constraint(
     f"Matching pods of an eligible domain, where there are up to {MOST_DOMAINS} domains.",
     _PLACED,
     "domain",
-    stability=Stability.EXPERIMENTAL,
+    experimental=True,
 )
 VERDICT_PODS: Final = Family(
     "kube_spread_pods",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 from importlib import resources
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 from msgspec import UnsetType
 
@@ -26,15 +26,8 @@ say "done: $evicted of $planned pods evicted\""""
 _END_OF_PATCHES: Final = 'say "done: $rolled_out of $planned workloads rolled out"'
 
 
-class _Workload(NamedTuple):
-    """A workload that has rollouts, as kubectl names it."""
-
-    namespace: str
-    name: str
-
-
-_Patches: TypeAlias = dict[_Workload, dict[tuple[str, str], None]]
-"""Maps each workload to its patches: their type, and their body."""
+_Patches: TypeAlias = dict[tuple[str, str], dict[tuple[str, str], None]]
+"""Maps each workload that has rollouts, by its namespace and its name for kubectl, to types and bodies of patches."""
 
 
 def evictions(report: SpreadPlan, flags: Sequence[str]) -> str:
@@ -162,8 +155,7 @@ def _commands(report: SpreadSimulation) -> tuple[_Patches, dict[str, list[str]]]
         for command in finding.commands:
             match shlex.split(command):
                 case [*_, "patch", name, "-n", namespace, form, "-p", body] if name.startswith(_ROLLED):
-                    workload = _Workload(namespace, name)
-                    workloads.setdefault(workload, {})[form.removeprefix("--type="), body] = None
+                    workloads.setdefault((namespace, name), {})[form.removeprefix("--type="), body] = None
                 case _:
                     others.setdefault(finding.fix, []).append(command)
     return workloads, others

@@ -189,7 +189,8 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
     pods = len(run.snapshot.pods)
     if pods > _MANY:
         world = without_background(world, ref, kind, manifest.selector)
-    search = Search(world, ref, first, tests, _Clock(options, console))
+    clock = _Clock(options, console)
+    search = Search(world, ref, first, tests, runs=lambda: clock.runs, proceed=clock.proceed)
     result = search.best(hazards, proposals)
     autoscaled_by = run.snapshot.node_autoscalers
     grown = [*search.with_new_nodes(result, Provisioning)] if autoscaled_by.known else []

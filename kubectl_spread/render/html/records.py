@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final, TypeVar
 
@@ -34,26 +35,14 @@ _FIELDS: Final = {
     "lowerBound": "lower_bound",
 }
 """Maps the names of fields of a row to those in the report."""
-_GATES: Final = {"metrics": "from metrics", "version": "assumed by version", "flag": "from flags"}
+_UPPER: Final = re.compile("[A-Z]")
 
 
 def facts(cluster: Cluster) -> list[tuple[str, str]]:
-    """Return the known facts about the cluster as names and values; the title has the label already."""
-    named_values = (
-        ("Cluster", cluster.name),
-        ("Context", cluster.context),
-        ("Cluster UID", cluster.uid),
-        ("Read at", cluster.read_at),
-        ("Namespace", cluster.namespace),
-        ("Kubernetes", cluster.server_version),
-        ("Evaluated as", cluster.evaluated_as),
-        ("Compared with", cluster.compared_with),
-        ("Feature gates", _GATES[cluster.gates_source]),
-        ("Nodes", about.nodes(cluster)),
-        ("Revision of pods", cluster.resource_versions.get("pods")),
-    )
-    values = [(name, value) for name, value in named_values if value]
-    return [(name, value) for name, value in values if value != about.label(cluster)]
+    """Return the identity of the cluster as names and values; the title has the label already."""
+    names = {"uid": "UID", "serverVersion": "Kubernetes"}
+    identity = {name: value for name, value in about.identity(cluster).items() if value != about.label(cluster)}
+    return [(names.get(name) or _UPPER.sub(r" \g<0>", name).capitalize(), value) for name, value in identity.items()]
 
 
 def totals(report: Report) -> list[tuple[str, str]]:
