@@ -224,12 +224,8 @@ def _at_once(report: SpreadSimulation) -> str:
     interrupted = [each for each in keeping if not each.least.min]
     if not interrupted:
         return "Every workload that keeps pods has a ready one throughout."
-    single = sum(each.before.running + each.before.pending == 1 for each in interrupted)
-    of_these = f" ({single} of them {'has' if single == 1 else 'have'} one pod)" if single else ""
-    if single == len(interrupted):
-        of_these = f" ({'it has' if single == 1 else 'all have'} one pod)"
     verb = "has" if len(interrupted) == 1 else "have"
-    return f"{plural(len(interrupted), 'workload')} {verb} no ready pod for a time{of_these}."
+    return f"{plural(len(interrupted), 'workload')} {verb} no ready pod for a time."
 
 
 def conclusion(report: SpreadSimulation) -> str:

@@ -33,7 +33,7 @@ from kubectl_spread.report.recommendation import WORKLOADS, SpreadRecommendation
 from kubectl_spread.rules.remedy import flagged, patched
 from kubectl_spread.run import names, written
 from kubectl_spread.run.run import changed_lines
-from kubectl_spread.simulate.outcome import NOT_SIMULATED, autoscaled, left_out, not_known
+from kubectl_spread.simulate.outcome import NOT_SIMULATED, left_out, not_known
 
 if TYPE_CHECKING:
     from kubectl_spread.run.run import CheckRun, Console
@@ -228,9 +228,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
             unknown=unknown,
             not_simulated=[
                 *unknown,
-                *autoscaled(
-                    left_out(world, pending=any(case.pending for case in result.patched)), simulated=bool(grown)
-                ),
+                *left_out(world, pending=any(case.pending for case in result.patched), grown=bool(grown)),
             ],
             skipped={reason: run.skipped[reason] for reason in sorted(run.skipped) if run.skipped[reason]},
         ),

@@ -146,7 +146,7 @@ def report(
             unknown=unknown,
             not_simulated=[
                 *unknown,
-                *autoscaled(not_simulated(simulation, before, runs), simulated=bool(grown)),
+                *_not_simulated(simulation, before, runs, grown=bool(grown)),
                 *_others(harmless),
             ],
             skipped={reason: skipped[reason] for reason in sorted(skipped) if skipped[reason]},
@@ -167,11 +167,6 @@ def _with_new_nodes(grown: Sequence[RunResult], workloads: Iterable[ObjectRef]) 
         unsized=sorted({maker for run in grown for maker in run.unsized}),
         missed=sorted({zone for run in grown for zone in run.missed}),
     )
-
-
-def autoscaled(left: Iterable[str], *, simulated: bool) -> list[str]:
-    """Return what is left out, without new nodes where these are simulated."""
-    return [NODES_TO_COME if text == AUTOSCALERS and simulated else text for text in left]
 
 
 def _out_of_reach(result: WorkloadResult) -> int:
@@ -417,17 +412,19 @@ def _of_rows(severity: Severity, text: str, rows: Sequence[SimulatedWorkload]) -
     return _finding(severity, f"{text}{name}.", map(_affected, rows))
 
 
-def not_simulated(
-    simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult]
-) -> list[str]:
-    """Return what the simulation leaves out, as far as it could matter."""
-    pending = grown = False
-    for ref, result in (item for each in runs for item in each.workloads.items()):
-        former = before.get(ref, WorkloadResult())
-        pending = pending or result.pending > 0
-        grown = grown or (ref.kind != "DaemonSet" and result.running > former.running + former.pending)
-    texts = [*left_out(simulation.world, pending=pending), *_rescaled(simulation, before, runs)]
-    return [*texts, _QUOTAS] if grown else texts
+def _not_simulated(
+    simulation: Simulation, before: Mapping[ObjectRef, WorkloadResult], runs: Sequence[RunResult], *, grown: bool
+) -> Iterator[str]:
+    """Yield what the simulation leaves out, as far as it could matter."""
+    results = [
+        (ref, result, before.get(ref, WorkloadResult())) for each in runs for ref, result in each.workloads.items()
+    ]
+    yield from left_out(simulation.world, pending=any(result.pending for _, result, _ in results), grown=grown)
+    yield from _rescaled(simulation, before, runs)
+    if any(
+        ref.kind != "DaemonSet" and result.running > former.running + former.pending for ref, result, former in results
+    ):
+        yield _QUOTAS
 
 
 def _others(kinds: Mapping[str, int]) -> Iterator[str]:
@@ -467,18 +464,19 @@ def not_known(world: World, preempting: int = 0) -> Iterator[str]:
         yield f"preemption ({plural(preempting, 'pod')} could preempt others)"
 
 
-def left_out(world: World, *, pending: bool = False) -> Iterator[str]:
+def left_out(world: World, *, pending: bool, grown: bool = False) -> Iterator[str]:
     """Yield what simulations of a cluster leave out, and what could matter a little.
 
     Args:
         world: The cluster.
         pending: Whether any pod stays pending, so that a new node could matter.
+        grown: Whether new nodes are simulated.
     """
     snapshot = world.snapshot
     labels = {label for node in snapshot.nodes for label in node.metadata.labels}
     managed = snapshot.node_autoscalers.known or any(label.startswith(_AUTOSCALED) for label in labels)
     if pending and (managed or any(_AUTOSCALER in ref.name for ref in snapshot.workload_objects)):
-        yield AUTOSCALERS
+        yield NODES_TO_COME if grown else AUTOSCALERS
     _, volumes = world.table(world.nodes)
     unknown = {volumes.of(pod).unknown for pod in snapshot.pods if pod.claims}
     if unknown:
