@@ -13,8 +13,6 @@ from itertools import chain
 from random import Random
 from typing import Final
 
-import msgspec
-
 from kubectl_spread.engine.kinds import SchedulingKind, selects
 from kubectl_spread.engine.placing import Placements
 from kubectl_spread.engine.pods import SimulatedPod
@@ -25,13 +23,6 @@ from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import scores
 
 _SEED: Final = 0
-
-
-class Moved(msgspec.Struct, frozen=True):
-    """A pod of the background that is to be placed."""
-
-    kind: SchedulingKind
-    refused: int
 
 
 class Background:
@@ -103,7 +94,7 @@ class Background:
         taken: dict[int, Counter[str]] = {}
         for pod in sorted(pods, key=lambda pod: -pod.kind.priority):
             refused = self._volumes.of(pod.record).refused if pod.record.claims else 0
-            number = state.choose(Moved(pod.kind, refused | closed), random)
+            number = state.choose(pod.kind, refused | closed, random)
             if number is None:
                 continue
             state.add(pod.kind, number)

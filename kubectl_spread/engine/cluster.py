@@ -464,7 +464,7 @@ class SimulatedCluster:
         created = self.create(record, self.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
         created.revised = rolled is not None
         self.pin(created, node)
-        number = None if created.held else self.state.choose(created, self.random)
+        number = None if created.held else self.state.choose(created.kind, created.refused, self.random)
         if number is not None:
             self.place(created, number)
 
@@ -725,7 +725,7 @@ class SimulatedCluster:
                 # Another pod may have let a claim of this one be bound.
                 pod.refused = self._refused(pod)
                 self._note_unknown(pod, self.volumes_of(pod).unknown)
-            number = self.state.choose(pod, self.random)
+            number = self.state.choose(pod.kind, pod.refused, self.random)
             if number is None:
                 self.state.wait(equal)
                 continue
@@ -757,7 +757,7 @@ class SimulatedCluster:
         """
         state, number = self.state, self.table.numbers[pod.node]
         state.add(pod.kind, number, -1)
-        candidates = [*labelselectors.ascending(state.feasible(pod) | 1 << number)]
+        candidates = [*labelselectors.ascending(state.feasible(pod.kind, pod.refused) | 1 << number)]
         if scored:
             candidates = [*state.best(pod.kind, candidates), number]
         state.add(pod.kind, number)

@@ -109,7 +109,7 @@ class Engine:
         pending = self._pending[pod.ref]
         if pending.held or everywhere(self._now, pending):
             return False
-        return self._now.state.takes(pending)
+        return bool(self._now.state.feasible(pending.kind, pending.refused))
 
     def waits(self, pod: PodRecord) -> bool:
         """Tell whether a pod of the cluster is pending."""

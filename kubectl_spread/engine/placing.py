@@ -5,14 +5,14 @@ Source: kubernetes v1.37.1 pkg/scheduler/schedule_one.go, schedulePod, with the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import reduce
 from heapq import nlargest
 from itertools import chain, islice, product
 from operator import or_
 from random import Random
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
@@ -32,20 +32,6 @@ _UNKNOWN_ROOM: dict[str, int] = {}
 _ANYWHERE: Final = ""
 TallySource = HeldTerm | tuple[str, Constraint] | tuple[Term, ...]
 """What a tally counts: the pods with a term, those that a constraint counts in a namespace, or those of all terms."""
-
-
-class Incoming(Protocol):
-    """A pod to place."""
-
-    @property
-    def kind(self) -> SchedulingKind:
-        """Its kind."""
-        ...
-
-    @property
-    def refused(self) -> int:
-        """The nodes that its volumes, or the node that it belongs to, refuse, as a bitmap."""
-        ...
 
 
 class Tally:
@@ -86,23 +72,7 @@ class Room:
         waiting: The pods that wait for room, and on which nodes.
         used: The sum of the usage of the pods of each node.
         log: The numbers of the nodes on which pods came or went, in this order.
-        first: The room before other pods came and went, which knows the scores of the other nodes; None for none.
     """
-
-    __slots__ = (
-        "_changed",
-        "_nodes",
-        "_seen",
-        "_weights",
-        "first",
-        "fits",
-        "kind",
-        "log",
-        "own",
-        "scores",
-        "used",
-        "waiting",
-    )
 
     def __init__(
         self,
@@ -116,8 +86,7 @@ class Room:
         usage = dict(kind.usage)
         self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
         self._nodes, self.used, self._weights, self.log = nodes, used, weights, log
-        self._seen, self._changed = len(log), 0
-        self.first: Room | None = None
+        self._seen = len(log)
         self.waiting: dict[EqualPods, int] = {}
         self.scores: list[int | None] = [None] * len(used)
         content = bytearray(len(used) // 8 + 1)
@@ -129,13 +98,23 @@ class Room:
     def copy(self, used: Sequence[dict[str, int]], log: Sequence[int]) -> Room:
         """Return the room after other pods came and went, of which ``log`` begins with the changes that are in this."""
         other = copy(self)
-        other.used, other.log, other.first = used, log, self
+        other.used, other.log = used, log
         other.scores, other.waiting = [*self.scores], {}
         return other
 
     def has_room(self, number: int) -> bool:
-        """Tell whether a pod fits on a node."""
-        return _fits(self.kind, self._nodes.allocatable[number], self.used[number])
+        """Tell whether a pod fits on a node; on one whose room is unknown it does."""
+        allocatable, used = self._nodes.allocatable[number], self.used[number]
+        for port in self.kind.excluding:
+            if used.get(port):
+                return False
+        if allocatable is None:
+            return True
+        # A simulation asks this most often: a loop takes half the time of a generator.
+        for name, amount in self.kind.requests:  # noqa: SIM110
+            if used.get(name, 0) + amount > allocatable.get(name, 0):
+                return False
+        return True
 
     def slots(self, number: int, most: int) -> int:
         """Return how many pods fit on a node, at most ``most``, if they exclude no ports."""
@@ -154,7 +133,6 @@ class Room:
         for number in set(self.log[self._seen :]):
             self.scores[number] = None
             bit = 1 << number
-            self._changed |= bit
             self.fits = self.fits | bit if self.has_room(number) else self.fits & ~bit
         self._seen = len(self.log)
 
@@ -162,8 +140,7 @@ class Room:
         """Return the weighted sum of the scores of a node that depend on resources."""
         score = self.scores[number]
         if score is None:
-            first = None if self._changed >> number & 1 else self.first
-            score = self.scores[number] = self._compute(number) if first is None else first.score(number)
+            score = self.scores[number] = self._compute(number)
         return score
 
     def _compute(self, number: int) -> int:
@@ -177,20 +154,6 @@ class Room:
             after = (before[0] + self.own[0], before[1] + self.own[1])
             score += self._weights.balanced_allocation * scores.balanced_allocation(after, before, has)
         return score
-
-
-def _fits(kind: SchedulingKind, allocatable: Mapping[str, int] | None, used: Mapping[str, int]) -> bool:
-    """Tell whether a node has room for a pod of a kind; one whose room is unknown has."""
-    for port in kind.excluding:
-        if used.get(port):
-            return False
-    if allocatable is None:
-        return True
-    # A simulation asks this most often: a loop takes half the time of a generator.
-    for name, amount in kind.requests:  # noqa: SIM110
-        if used.get(name, 0) + amount > allocatable.get(name, 0):
-            return False
-    return True
 
 
 class Repelling(NamedTuple):
@@ -232,7 +195,6 @@ class Placements:
         self._log: list[int] = []
         self._first: Placements | None = None
         self._rooms: dict[object, Room] = {}
-        self._filtering: dict[SchedulingKind, tuple[int, Sequence[Tally]]] = {}
         self._changed: dict[Tally, None] = {}
         self._freed = 0
         self._hopes: dict[Room, int] = {}
@@ -243,11 +205,8 @@ class Placements:
 
         Source: kubernetes v1.37.1 pkg/scheduler/framework/plugins, the functions isSchedulableAfter… of the filters.
         """
-        kind, terms = equal.kind, self._kinds.number_of_terms
-        filtering = self._filtering.get(kind)
-        if filtering is None or filtering[0] != terms:
-            filtering = self._filtering[kind] = (terms, self._tallies_for(kind, self._kinds.acting_on(kind)))
-        for tally in filtering[1]:
+        kind = equal.kind
+        for tally in self._filtering(kind):
             tally.waiting[equal] = None
         room = self.room(kind)
         if hopes := self.nodes.answers(kind).allowed & ~equal.refused & ~room.fits:
@@ -270,14 +229,14 @@ class Placements:
                 self._hopes[room] = reduce(or_, room.waiting.values(), 0)
         return woken
 
-    def _tallies_for(self, kind: SchedulingKind, acting: Iterable[HeldTerm]) -> list[Tally]:
+    def _filtering(self, kind: SchedulingKind) -> list[Tally]:
         """Return the tallies that the filters read for pods of a kind."""
         hard = zip(kind.hard, self.nodes.answers(kind).hard, strict=True)
         return [
             *(self.spread(kind, constraint, counted) for constraint, counted in hard),
             *(self._matching(kind.affinity, term.topology_key) for term in kind.affinity),
             *(self._matching((term,), term.topology_key) for term in kind.anti_affinity),
-            *(self._holding(held) for held in acting if held.weight is None),
+            *(self._holding(held) for held in self._kinds.acting_on(kind) if held.weight is None),
         ]
 
     @property
@@ -329,9 +288,15 @@ class Placements:
         other._first = self._first or self
         return other
 
-    def choose(self, pod: Incoming, random: Random) -> int | None:
-        """Return the number of the node on which the scheduler puts a pod; None where no node is feasible."""
-        best = self.best(pod.kind, self.sample(self.feasible(pod)))
+    def choose(self, kind: SchedulingKind, refused: int, random: Random) -> int | None:
+        """Return the number of the node on which the scheduler puts a pod; None where no node is feasible.
+
+        Args:
+            kind: The kind of the pod.
+            refused: The nodes that its volumes, or the node that it belongs to, refuse, as a bitmap.
+            random: Decides between nodes with the same score.
+        """
+        best = self.best(kind, self.sample(self.feasible(kind, refused)))
         return random.choice(best) if len(best) > 1 else next(iter(best), None)
 
     def best(self, kind: SchedulingKind, candidates: Sequence[int]) -> Sequence[int]:
@@ -352,24 +317,15 @@ class Placements:
         *sample, self.start = islice(chain(ascending(feasible ^ before), ascending(before)), most + 1)
         return sample
 
-    def feasible(self, pod: Incoming) -> int:
-        """Return the nodes that all filters allow, as a bitmap."""
-        kind = pod.kind
+    def feasible(self, kind: SchedulingKind, refused: int) -> int:
+        """Return the nodes that all filters allow a pod, as a bitmap; ``refused`` as in ``choose``."""
         if not kind.parses:
             return 0
-        feasible = self.nodes.answers(kind).allowed & ~pod.refused
+        feasible = self.nodes.answers(kind).allowed & ~refused
         if feasible:
             feasible &= self.room(kind).fits
         feasible = self._left_by_others(kind, feasible)
         return feasible if kind.ranks or feasible.bit_count() <= 1 else 0
-
-    def takes(self, pod: Incoming) -> bool:
-        """Tell whether any node is feasible; the room of all nodes for such pods is not computed for that."""
-        kind = pod.kind
-        if not kind.ranks:
-            return bool(self.feasible(pod))
-        left = self._left_by_others(kind, self.nodes.answers(kind).allowed & ~pod.refused) if kind.parses else 0
-        return any(_fits(kind, self.nodes.allocatable[number], self.used[number]) for number in ascending(left))
 
     def admits(self, kind: SchedulingKind) -> bool:
         """Tell whether any node would take one more pod of a kind if it had room for it."""

@@ -99,7 +99,7 @@ class Provisioning:
             return False
         before = cluster.nodes
         cluster.set_nodes(sorted((*before, node), key=lambda each: each.metadata.name))
-        feasible = cluster.state.feasible(pod) >> cluster.table.numbers[node.metadata.name] & 1
+        feasible = cluster.state.feasible(pod.kind, pod.refused) >> cluster.table.numbers[node.metadata.name] & 1
         cluster.set_nodes(before)
         if feasible:
             cluster.add_nodes([(node, model)])

@@ -174,5 +174,5 @@ def _constraint_cause(
         number = f"{plural(least, 'pod')}{' each' if len(lowest) > 1 else ''}" if least else "none"
         text += f", because {domains(key, lowest)} {'has' if len(lowest) == 1 else 'have'} {number}"
         there = counted.bits & reduce(int.__or__, (cluster.table.mask(key, value) for value in lowest))
-        text += "" if there & cluster.state.feasible(pod) else " and no node there takes one"
+        text += "" if there & cluster.state.feasible(pod.kind, pod.refused) else " and no node there takes one"
     return RefusalCause(kind, text, key, lowest=lowest, minimum=least)

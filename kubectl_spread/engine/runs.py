@@ -396,7 +396,7 @@ def _could_preempt(cluster: SimulatedCluster, pod: SimulatedPod, on: Mapping[str
         tried += 1
         for each in victims:
             state.add(each.kind, number, -1)
-        fits = state.feasible(pod) >> number & 1
+        fits = state.feasible(pod.kind, pod.refused) >> number & 1
         for each in victims:
             state.add(each.kind, number)
         if fits or tried >= _MOST_PREEMPTED:

@@ -61,7 +61,7 @@ def _snapshot(question: Json) -> Snapshot:
 
 def _step(cluster: SimulatedCluster, pod: SimulatedPod, chosen: str) -> Json:
     state, names = cluster.state, cluster.table.names
-    feasible = state.feasible(pod)
+    feasible = state.feasible(pod.kind, pod.refused)
     candidates = state.sample(feasible)
     scored = state.scores(pod.kind, candidates) if len(candidates) > 1 else {}
     best = sorted(names[number] for number in state.best(pod.kind, candidates))
