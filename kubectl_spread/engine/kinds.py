@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
@@ -12,7 +12,7 @@ from kubectl_spread.audit.evaluation.affinity import own_terms
 from kubectl_spread.audit.snapshot.records import ENCODER, PodClass
 from kubectl_spread.audit.snapshot.terms import TopologyTerm
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import Labelled, Labels
+from kubectl_spread.kube.api.labels import ANYWHERE, Labelled, Labels, Selecting
 from kubectl_spread.kube.api.types import LabelSelector, NodeInclusionPolicy, ObjectMeta, Pod, PodSpec
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity, nodeports, scores
@@ -25,7 +25,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import (
 
 _HARD_AFFINITY_WEIGHT: Final = 1
 """What a required affinity term of another pod adds to the score of its domain."""
-_ANYWHERE: Final = ""
 ASSUMED_CPU: Final = "assumed cpu"
 ASSUMED_MEMORY: Final = "assumed memory"
 """The amounts that LeastAllocated sums up, next to the requests; no resource has such a name."""
@@ -108,7 +107,7 @@ class Kinds:
         self._by_content: dict[tuple[bytes, bool], SchedulingKind] = {}
         self._labelled: dict[str, Labelled[SchedulingKind]] = {}
         self._held: dict[bytes, HeldTerm] = {}
-        self._index: dict[tuple[str, tuple[str, str] | None], list[HeldTerm]] = {}
+        self._acting_on = Selecting[HeldTerm]()
         self._selector_keys: dict[int, bytes] = {}
         self._acting: dict[SchedulingKind, tuple[int, Sequence[HeldTerm]]] = {}
         self._holders: dict[HeldTerm, list[SchedulingKind]] = {}
@@ -176,12 +175,7 @@ class Kinds:
         acting = self._acting.get(kind)
         if acting is None or acting[0] != len(self._held):
             labels = self._namespaces.get(kind.namespace, {})
-            filed = dict.fromkeys(
-                held
-                for namespace in (kind.namespace, _ANYWHERE)
-                for label in (*kind.labels.items(), None)
-                for held in self._index.get((namespace, label), ())
-            )
+            filed = dict.fromkeys(self._acting_on.that_may_select(kind.namespace, kind.labels))
             acting = (len(self._held), [held for held in filed if held.term.matches(kind.pod, labels)])
             self._acting[kind] = acting
         return acting[1]
@@ -249,10 +243,8 @@ class Kinds:
         )
         if key not in self._held:
             held = self._held[key] = HeldTerm(term, weight)
-            labels: Iterable[tuple[str, str]] = () if term.selector is None else term.selector.match_labels.items()
-            label = next(iter(sorted(labels)), None)
-            for namespace in (_ANYWHERE,) if term.namespace_selector is not None else sorted(term.namespaces):
-                self._index.setdefault((namespace, label), []).append(held)
+            for namespace in (ANYWHERE,) if term.namespace_selector is not None else sorted(term.namespaces):
+                self._acting_on.add(namespace, term.selector, held)
         return self._held[key]
 
 

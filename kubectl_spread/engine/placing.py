@@ -9,17 +9,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from functools import reduce
 from heapq import nlargest
-from itertools import chain, islice, product
+from itertools import chain, islice
 from operator import or_
 from random import Random
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from kubectl_spread.engine.kinds import ASSUMED_CPU, ASSUMED_MEMORY, HeldTerm, Kinds, SchedulingKind, selects
 from kubectl_spread.engine.nodes import CountedNodes, KindAnswers, NodeTable, Values
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.queue import EqualPods
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import HOSTNAME, ascending
+from kubectl_spread.kube.api.labels import ANYWHERE, HOSTNAME, Selecting, ascending
 from kubectl_spread.kube.scheduler import scores
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
 from kubectl_spread.kube.scheduler.podtopologyspread import scoring
@@ -29,7 +29,6 @@ from kubectl_spread.kube.scheduler.scores import Weights
 
 _CPU, _MEMORY = "cpu", "memory"
 _UNKNOWN_ROOM: dict[str, int] = {}
-_ANYWHERE: Final = ""
 TallySource = HeldTerm | tuple[str, Constraint] | tuple[Term, ...]
 """What a tally counts: the pods with a term, those that a constraint counts in a namespace, or those of all terms."""
 
@@ -191,7 +190,7 @@ class Placements:
         self._population: dict[SchedulingKind, dict[int, int]] = {}
         self._tallies: dict[object, Tally] = {}
         self._tallies_of: dict[SchedulingKind, list[tuple[Tally, int]]] = {}
-        self._sources: dict[tuple[str, tuple[str, str] | None], list[tuple[Tally, TallySource]]] = {}
+        self._sources = Selecting[tuple[Tally, TallySource]]()
         self._log: list[int] = []
         self._first: Placements | None = None
         self._rooms: dict[object, Room] = {}
@@ -569,8 +568,11 @@ class Placements:
             for kind in self._population if not self._tallies else ():
                 self._tallies_of[kind] = []
             tally = self._tallies[key] = Tally(values)
-            if not isinstance(source, HeldTerm):
-                self._sources.setdefault(_place_of(source), []).append((tally, source))
+            match source:
+                case (str() as namespace, Constraint() as constraint):
+                    self._sources.add(namespace, constraint.selector, (tally, source))
+                case (Term() as term, *_):
+                    self._sources.add(ANYWHERE, term.selector, (tally, source))
             for kind, weight in weights.items():
                 self._tallies_of[kind].append((tally, weight))
                 for number, pods in self._population[kind].items():
@@ -581,23 +583,11 @@ class Placements:
     def _weights_of(self, kind: SchedulingKind) -> list[tuple[Tally, int]]:
         """Return the tallies that count a kind, and how often; a kind that is new is compared with all that may."""
         if kind not in self._tallies_of:
-            namespaces, labels = (kind.namespace, _ANYWHERE), (*kind.labels.items(), None)
-            sources = [each for place in product(namespaces, labels) for each in self._sources.get(place, ())]
+            sources = [*self._sources.that_may_select(kind.namespace, kind.labels)]
             sources += ((self._tallies[held], held) for held in dict.fromkeys(kind.held) if held in self._tallies)
             counted = ((tally, _weight(source, kind)) for tally, source in sources)
             self._tallies_of[kind] = [(tally, weight) for tally, weight in counted if weight]
         return self._tallies_of[kind]
-
-
-def _place_of(source: tuple[str, Constraint] | tuple[Term, ...]) -> tuple[str, tuple[str, str] | None]:
-    """Return a namespace and a label that all pods have which the source of a tally counts; "" and None for any."""
-    match source:
-        case (str() as namespace, Constraint() as constraint):
-            selector = constraint.selector
-        case (Term() as term, *_):
-            namespace, selector = _ANYWHERE, term.selector
-    labels = () if selector is None else selector.match_labels.items()
-    return namespace, next(iter(sorted(labels)), None)
 
 
 def _weight(source: TallySource, kind: SchedulingKind) -> int:

@@ -10,11 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kubectl_spread.audit.evaluation.evaluate import Audit
-from kubectl_spread.audit.snapshot.default_selectors import ServiceSelectors
 from kubectl_spread.kube.api import labels as labelselectors
 from kubectl_spread.kube.api.types import TopologySpreadConstraint
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, Profile
@@ -76,18 +73,6 @@ def controller(name: str) -> dict[str, Any]:
     """Return the metadata of a pod of a ReplicationController."""
     owner = {"apiVersion": "v1", "kind": "ReplicationController", "name": name, "uid": name, "controller": True}
     return {"metadata": {"ownerReferences": [owner]}}
-
-
-_LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"))
-
-
-@given(st.lists(_LABELS, max_size=8), _LABELS)
-def test_services_are_found_by_their_labels(selectors: list[dict[str, str]], labels: dict[str, str]) -> None:
-    """Those are found that a comparison of each Service finds; an empty selector selects nothing."""
-    expected = {frozenset(each.items()) for each in selectors if each and each.items() <= labels.items()}
-    found = ServiceSelectors(selectors).selecting(labels)
-    assert len(found) == len(expected)
-    assert {frozenset(each.items()) for each in found} == expected
 
 
 def default_rows(evaluation: Audit) -> list[Any]:

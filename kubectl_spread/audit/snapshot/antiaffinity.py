@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, digest
 from kubectl_spread.kube.api import labels as labelselectors
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import ANYWHERE, Labels, Selecting
 from kubectl_spread.kube.api.types import Affinity, Namespace, ObjectMeta, Pod, PodAffinity, PodAffinityTerm, PodSpec
 from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.interpodaffinity import Term
-
-_ANYWHERE: Final = ""
-"""The key of terms that select namespaces by labels."""
 
 
 class _Repelling(msgspec.Struct, frozen=True, eq=False):
@@ -25,26 +21,6 @@ class _Repelling(msgspec.Struct, frozen=True, eq=False):
     pod: Pod
     terms: Sequence[Term]
     nodes: Counter[str] = msgspec.field(default_factory=Counter)
-
-
-class _Repellers:
-    """Kinds of pods that repel others, filed under a label that their terms require."""
-
-    def __init__(self) -> None:
-        self._by_label: dict[tuple[str, str] | None, list[_Repelling]] = {}
-
-    def add(self, repelling: _Repelling) -> None:
-        """File a kind once for each of its terms, under the rarest of the labels that the term requires."""
-        for term in repelling.terms:
-            if term.selector is not None:
-                labels = term.selector.match_labels.items()
-                rarest = min(labels, key=lambda label: len(self._by_label.get(label, ())), default=None)
-                self._by_label.setdefault(rarest, []).append(repelling)
-
-    def that_may_select(self, labels: Labels) -> Iterable[_Repelling]:
-        """Return the kinds of which a term may select pods with ``labels``."""
-        filed = (self._by_label.get(label, ()) for label in (*labels.items(), None))
-        return dict.fromkeys(repelling for of_label in filed for repelling in of_label)
 
 
 class AntiAffinity:
@@ -59,7 +35,7 @@ class AntiAffinity:
         self.everywhere = True
         self.namespaces: dict[str, Labels] = {}
         self._repelling: dict[bytes, _Repelling] = {}
-        self._by_namespace: dict[str, _Repellers] = {}
+        self._terms = Selecting[tuple[_Repelling, Term]]()
 
     def nodes(self, pod_class: PodClass) -> Counter[str] | None:
         """Return the counter by node of the bound pods that repel as such a pod does; None if it repels no pod."""
@@ -96,21 +72,19 @@ class AntiAffinity:
             evicted: A pod that is taken as evicted.
         """
         leaving = None if evicted is None else self._repelling.get(_key(evicted.pod_class))
-        repellers = [self._by_namespace[key] for key in (namespace, _ANYWHERE) if key in self._by_namespace]
-        for repelling in (each for of_namespace in repellers for each in of_namespace.that_may_select(labels)):
-            if any(labelselectors.matches(term.selector, labels) for term in repelling.terms):
-                left = evicted.node if evicted is not None and repelling is leaving else ""
-                for node in (node for node, pods in sorted(repelling.nodes.items()) if pods > int(node == left)):
-                    spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
-                    yield msgspec.structs.replace(repelling.pod, spec=spec)
+        filed = self._terms.that_may_select(namespace, labels)
+        repellers = (repelling for repelling, term in filed if labelselectors.matches(term.selector, labels))
+        for repelling in dict.fromkeys(repellers):
+            left = evicted.node if evicted is not None and repelling is leaving else ""
+            for node in (node for node, pods in sorted(repelling.nodes.items()) if pods > int(node == left)):
+                spec = msgspec.structs.replace(repelling.pod.spec, node_name=node)
+                yield msgspec.structs.replace(repelling.pod, spec=spec)
 
     def _index(self, repelling: _Repelling) -> None:
-        """File a kind under the namespaces that its terms name."""
-        terms = repelling.terms
-        anywhere = any(term.namespace_selector is not None for term in terms)
-        named = {namespace for term in terms for namespace in term.namespaces}
-        for namespace in (_ANYWHERE,) if anywhere else sorted(named):
-            self._by_namespace.setdefault(namespace, _Repellers()).add(repelling)
+        """File the terms of a kind under the namespaces that they name."""
+        for term in repelling.terms:
+            for namespace in (ANYWHERE,) if term.namespace_selector is not None else sorted(term.namespaces):
+                self._terms.add(namespace, term.selector, (repelling, term))
 
 
 def _required(pod_class: PodClass) -> Sequence[PodAffinityTerm]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 from kubectl_spread.audit.snapshot.records import PodClass
-from kubectl_spread.kube.api.labels import Labels
+from kubectl_spread.kube.api.labels import Labels, Selecting
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector, OwnerReference
 from kubectl_spread.kube.api.workloads import WorkloadObject
@@ -18,27 +17,6 @@ from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 _CONTROLLER: Final = "ReplicationController"
 API_VERSIONS: Final = {_CONTROLLER: "v1", "ReplicaSet": "apps/v1", "StatefulSet": "apps/v1"}
 """The kinds of owners whose selectors count, and the API version by which the scheduler knows each."""
-
-
-class ServiceSelectors:
-    """The selectors of the Services of one namespace; each is found by the rarest label that it selects."""
-
-    def __init__(self, selectors: Iterable[Labels]) -> None:
-        """Index selectors; an empty one selects nothing."""
-        distinct = {frozenset(selector.items()): selector for selector in selectors if selector}
-        frequency = Counter(label for labels in distinct for label in labels)
-        self._by_label: dict[tuple[str, str], list[Labels]] = {}
-        for selector in distinct.values():
-            rarest = min(selector.items(), key=lambda label: frequency[label])
-            self._by_label.setdefault(rarest, []).append(selector)
-
-    def selecting(self, labels: Labels) -> list[Labels]:
-        """Return the distinct selectors that select pods with these labels."""
-        candidates = (selector for label in labels.items() for selector in self._by_label.get(label, ()))
-        return [selector for selector in candidates if selector.items() <= labels.items()]
-
-
-_NO_SERVICES: Final = ServiceSelectors(())
 
 
 class DefaultSelectors:
@@ -53,16 +31,14 @@ class DefaultSelectors:
         """Start empty; selectors are deduced if any of the schedulers has default constraints."""
         self.enabled = any(profile.defaults for profile in schedulers.values())
         self.services = 0
-        self._services: dict[str, list[Labels]] = {}
-        self._indices: dict[str, ServiceSelectors] = {}
+        self._services = Selecting[Labels]()
         self._owners: dict[ObjectRef, LabelSelector] = {}
 
     def add_service(self, service: Service) -> None:
-        """Store the selector of a Service; several may have one name, in manifests."""
+        """Store the selector of a Service, which selects nothing if it is empty."""
         self.services += 1
-        if self.enabled:
-            self._services.setdefault(service.metadata.namespace, []).append(service.spec.selector)
-            self._indices.pop(service.metadata.namespace, None)
+        if self.enabled and (labels := service.spec.selector):
+            self._services.add(service.metadata.namespace, LabelSelector(match_labels=labels), labels)
 
     def add_owner(self, kind: str, workload: WorkloadObject) -> None:
         """Store the selector of a workload, if its kind counts."""
@@ -76,18 +52,11 @@ class DefaultSelectors:
 
     def of(self, pod_class: PodClass) -> LabelSelector:
         """Return the selector that the scheduler deduces for a pod class; an owner that was not read adds nothing."""
-        services = self._services_of(pod_class.namespace).selecting(pod_class.labels)
+        services = self._services.that_may_select(pod_class.namespace, pod_class.labels)
         own = self._of_owner(pod_class)
         if own is not None and pod_class.owner is not None and pod_class.owner.kind == _CONTROLLER:
             return constraints.default_selector(pod_class.labels, services, controller=own.match_labels)
         return constraints.default_selector(pod_class.labels, services, owner=own)
-
-    def _services_of(self, namespace: str) -> ServiceSelectors:
-        if namespace not in self._services:
-            return _NO_SERVICES
-        if namespace not in self._indices:
-            self._indices[namespace] = ServiceSelectors(self._services[namespace])
-        return self._indices[namespace]
 
     def _of_owner(self, pod_class: PodClass) -> LabelSelector | None:
         owner = pod_class.owner

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from itertools import product
 from typing import Final, Generic, TypeVar
 
 from kubectl_spread.kube.api import content, field
@@ -356,3 +357,32 @@ class Labelled(Generic[_T]):
         if rarest is None:
             return range(len(self._all))
         return rarest[0] if len(rarest) == 1 else sorted(number for numbers in rarest for number in numbers)
+
+
+ANYWHERE: Final = ""
+"""The namespace of what may select pods of any namespace."""
+
+
+class Selecting(Generic[_T]):
+    """Values that select pods, such as terms, each filed under a namespace and a label that the pods have."""
+
+    def __init__(self) -> None:
+        self._filed: dict[tuple[str, tuple[str, str] | None], list[_T]] = {}
+
+    def add(self, namespace: str, selector: LabelSelector | None, value: _T) -> None:
+        """File a value under the rarest of the labels that a selector requires.
+
+        Args:
+            namespace: The namespace of the pods, or ``ANYWHERE``.
+            selector: The selector; None selects nothing.
+            value: The value.
+        """
+        if selector is not None:
+            labels = selector.match_labels.items()
+            rarest = min(labels, key=lambda label: len(self._filed.get((namespace, label), ())), default=None)
+            self._filed.setdefault((namespace, rarest), []).append(value)
+
+    def that_may_select(self, namespace: str, labels: Labels) -> Iterator[_T]:
+        """Yield the values that may select pods with ``labels``; one that was added twice may come twice."""
+        for place in product((namespace, ANYWHERE), (*labels.items(), None)):
+            yield from self._filed.get(place, ())
