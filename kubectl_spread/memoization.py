@@ -9,6 +9,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 S = TypeVar("S")
 P = ParamSpec("P")
 R = TypeVar("R")
+T = TypeVar("T")
 
 
 def memoized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, P], R]:
@@ -27,5 +28,21 @@ def memoized(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S, 
         if key not in results:
             results[key] = method(self, *arguments, **keywords)
         return results[key]
+
+    return remembered
+
+
+def memoized_by_identity(method: Callable[Concatenate[S, T, P], R]) -> Callable[Concatenate[S, T, P], R]:
+    """Return a method as ``memoized``, whose first argument need not be hashable: it is compared by identity."""
+    name = f"results of {method.__module__}.{method.__qualname__}"
+
+    @wraps(method)
+    def remembered(self: S, first: T, /, *arguments: P.args, **keywords: P.kwargs) -> R:
+        results: dict[object, tuple[T, R]] = self.__dict__.setdefault(name, {})
+        key = (id(first), arguments, *keywords.items())
+        if key not in results:
+            # The first argument is kept, so that no other object gets its identity.
+            results[key] = (first, method(self, first, *arguments, **keywords))
+        return results[key][1]
 
     return remembered

@@ -616,7 +616,7 @@ def _prepare(cluster: SimulatedCluster, newest: ObjectRef, like: ObjectRef) -> N
     world = cluster.world
     stored = world.object(newest)
     if stored is not None and newest not in world.newest_pods:
-        cluster.rolled[newest] = world.from_template(newest, stored.template, world.newest_pods[like].pod_class)
+        cluster.rolled[newest] = world.from_template(stored.template, newest, world.newest_pods[like].pod_class)
 
 
 def _unfinished_of(cluster: SimulatedCluster, workload: ObjectRef, stored: StatefulSet) -> OrderedRollout | None:
@@ -629,7 +629,7 @@ def _unfinished_of(cluster: SimulatedCluster, workload: ObjectRef, stored: State
     if all(pod in revised for pod in pods if _ordinal(pod) >= partition):
         return None
     like = cluster.world.newest_pods[workload].pod_class
-    pod_class = cluster.world.from_template(workload, stored.template, like, revision=revision)
+    pod_class = cluster.world.from_template(stored.template, workload, like, revision=revision)
     rollout = OrderedRollout(cluster, workload, pod_class, partition=partition, at_once=stored.unavailable)
     for pod in revised:
         pod.revised = True
@@ -650,7 +650,7 @@ def _unfinished_daemons(cluster: SimulatedCluster, workload: ObjectRef, stored: 
     if len(revised) == len(pods):
         return None
     like = cluster.world.newest_pods[workload].pod_class
-    pod_class = cluster.world.from_template(workload, stored.template, like, revision=min(revisions))
+    pod_class = cluster.world.from_template(stored.template, workload, like, revision=min(revisions))
     rollout = DaemonRollout(cluster, workload, pod_class)
     for pod in revised:
         pod.revised = True

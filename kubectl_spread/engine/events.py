@@ -401,7 +401,7 @@ def _rollout(
     like = _newest_pod(cluster, workload)
     revision = f"simulated-{len(cluster.rolled)}"
     like_class = None if like is None else like.pod_class
-    pod_class = cluster.world.from_template(workload, template, like_class, revision=revision)
+    pod_class = cluster.world.from_template(template, workload, like_class, revision=revision)
     if isinstance(manifest, Deployment):
         cluster.replicas.setdefault(workload, manifest.replicas)
         new = ObjectRef(workload.namespace, "ReplicaSet", f"{workload.name}-{revision}")

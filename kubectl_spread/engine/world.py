@@ -31,7 +31,6 @@ from kubectl_spread.kube.api import quantity
 from kubectl_spread.kube.api.labels import HOSTNAME, Labels
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.sparse import DetailedPodSpec
-from kubectl_spread.kube.api.storage import Claims
 from kubectl_spread.kube.api.types import (
     Affinity,
     Container,
@@ -57,7 +56,7 @@ from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import nodeports
 from kubectl_spread.kube.scheduler.scores import Weights
-from kubectl_spread.memoization import memoized
+from kubectl_spread.memoization import memoized, memoized_by_identity
 from kubectl_spread.phrases import named
 
 if TYPE_CHECKING:
@@ -111,18 +110,11 @@ class World:
         self.change: ConstraintChange | None = None
         self._classes = PodClasses(snapshot.schedulers, detailed=True)
         self._tables: dict[tuple[int, ...], tuple[NodeTable, Volumes, tuple[Node, ...]]] = {}
-        self._created: dict[object, PodClass] = {}
-        self._of_templates: dict[object, tuple[PodTemplateSpec, PodClass]] = {}
-        self._changed: dict[tuple[PodClass, int], tuple[ConstraintChange, PodClass]] = {}
         self._adopted: dict[ObjectRef, ObjectRef] = {}
         self._adopted_by: dict[ObjectRef, list[ObjectRef]] = {}
-        self._refusals: dict[tuple[int, PodClass], tuple[PodTemplateSpec, str]] = {}
-        self._cordoned: dict[int, tuple[Node, Node]] = {}
-        self._unreachable: dict[int, tuple[Node, Node]] = {}
         self._pods: Sequence[SimulatedPod] | None = None
         self.placements: Placements | None = None
         self.background: Background | None = None
-        self._copies: dict[tuple[int, str], tuple[Node, Node]] = {}
         self.objects: dict[ObjectRef, WorkloadObject] = {}
         self.unknown: dict[str, None] = {}
 
@@ -299,96 +291,91 @@ class World:
 
     def record(self, owner: ObjectRef, pod_class: PodClass, name: str, like: PodRecord | None) -> PodRecord:
         """Return the record of a new pod, with the claims that the template of its owner names."""
-        names = self._claim_names(owner)
+        workload = self._holder(owner)
+        names = None if workload is None else workload.claims
         claims = names.of(name) if names is not None else like.claims if like is not None else ()
         gates = tuple(gate.name for gate in pod_class.spec.scheduling_gates)
         return PodRecord(name, "", pod_class, 1, None, (), terminating=False, claims=claims, gates=gates)
 
     def refusal(self, owner: ObjectRef | None, pod_class: PodClass) -> str:
         """Return why the API server refuses a pod that an owner creates; "" if it does not, or for a bare pod."""
-        workload = None if owner is None else self.object(owner) or self.object(self.root(owner))
-        if workload is None:
-            return ""
-        template = workload.template
-        key = (id(template), pod_class)
-        if key not in self._refusals:
-            errors = pod_refusals(template.spec, pod_class.labels, self.behaviour)
-            text = f"the API server refuses pods of its template: {errors[0].message}" if errors else ""
-            # The entry keeps the template, so that no other object gets its identity.
-            self._refusals[key] = (template, text)
-        return self._refusals[key][1]
+        workload = self._holder(owner)
+        return "" if workload is None else self._refusal(workload.template, pod_class)
+
+    @memoized_by_identity
+    def _refusal(self, template: PodTemplateSpec, pod_class: PodClass) -> str:
+        errors = pod_refusals(template.spec, pod_class.labels, self.behaviour)
+        return f"the API server refuses pods of its template: {errors[0].message}" if errors else ""
+
+    def _holder(self, owner: ObjectRef | None) -> WorkloadObject | None:
+        """Return the object with the pod template of an owner: the owner itself, or its root owner."""
+        return None if owner is None else self.object(owner) or self.object(self.root(owner))
 
     def makes_volumes_somewhere(self, owner: ObjectRef | None) -> bool:
         """Tell whether ephemeral volumes of new pods may be on some nodes only; their claims are not read."""
-        workload = None if owner is None else self.object(owner) or self.object(self.root(owner))
+        workload = self._holder(owner)
         return workload is not None and workload.has_ephemeral_volumes and not self.snapshot.volumes.made_anywhere
 
-    def _claim_names(self, owner: ObjectRef) -> Claims | None:
-        workload = self.object(owner) or self.object(self.root(owner))
-        return None if workload is None else workload.claims
-
+    @memoized_by_identity
     def cordoned(self, node: Node) -> Node:
         """Return a node after ``kubectl cordon``, with the taint that follows."""
-        if id(node) not in self._cordoned:
-            taint = Taint(key=_CORDON, effect="NoSchedule")
-            taints = node.spec.taints if taint in node.spec.taints else (*node.spec.taints, taint)
-            cordoned = replace(node, spec=replace(node.spec, unschedulable=True, taints=taints))
-            self._cordoned[id(node)] = (node, cordoned)
-        return self._cordoned[id(node)][1]
+        taints = dict.fromkeys((*node.spec.taints, Taint(key=_CORDON, effect="NoSchedule")))
+        return replace(node, spec=replace(node.spec, unschedulable=True, taints=tuple(taints)))
 
+    @memoized_by_identity
     def unreachable(self, node: Node) -> Node:
         """Return a node that does not answer any more, with the taints that follow."""
-        if id(node) not in self._unreachable:
-            taints = dict.fromkeys((*node.spec.taints, nodelifecycle.NO_SCHEDULE, nodelifecycle.NO_EXECUTE))
-            silent = replace(node, spec=replace(node.spec, taints=tuple(taints)))
-            self._unreachable[id(node)] = (node, silent)
-        return self._unreachable[id(node)][1]
+        taints = dict.fromkeys((*node.spec.taints, nodelifecycle.NO_SCHEDULE, nodelifecycle.NO_EXECUTE))
+        return replace(node, spec=replace(node.spec, taints=tuple(taints)))
 
     def uncordoned(self, node: Node) -> Node:
         """Return a node after ``kubectl uncordon``."""
         taints = tuple(taint for taint in node.spec.taints if taint.key != _CORDON)
         return replace(node, spec=replace(node.spec, unschedulable=False, taints=taints))
 
+    @memoized_by_identity
     def copied(self, node: Node, name: str) -> Node:
         """Return a new node like another one, without the taints that are set by its state."""
-        key = (id(node), name)
-        if key not in self._copies:
-            labels = {**node.metadata.labels, HOSTNAME: name}
-            taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(_OF_CONDITIONS))
-            copied = replace(
-                node,
-                metadata=ObjectMeta(name=name, labels=labels),
-                spec=replace(node.spec, unschedulable=False, taints=taints),
-            )
-            self._copies[key] = (node, copied)
-        return self._copies[key][1]
+        taints = tuple(taint for taint in node.spec.taints if not taint.key.startswith(_OF_CONDITIONS))
+        return replace(
+            node,
+            metadata=ObjectMeta(name=name, labels={**node.metadata.labels, HOSTNAME: name}),
+            spec=replace(node.spec, unschedulable=False, taints=taints),
+        )
 
     def changed(self, node: Node, labels: Labels, taints: tuple[Taint, ...]) -> Node:
         """Return a node with other labels and taints."""
-        key = (id(node), repr((sorted(labels.items()), taints)))
-        if key not in self._copies:
-            metadata = replace(node.metadata, labels=dict(labels))
-            self._copies[key] = (node, replace(node, metadata=metadata, spec=replace(node.spec, taints=taints)))
-        return self._copies[key][1]
+        return self._changed_node(node, tuple(sorted(labels.items())), taints)
 
+    @memoized_by_identity
+    def _changed_node(self, node: Node, labels: tuple[tuple[str, str], ...], taints: tuple[Taint, ...]) -> Node:
+        return replace(
+            node, metadata=replace(node.metadata, labels=dict(labels)), spec=replace(node.spec, taints=taints)
+        )
+
+    @memoized
     def numbered(self, pod_class: PodClass, name: str, index: int) -> PodClass:
         """Return the class of a pod of a StatefulSet from the class of another one."""
-        key = (pod_class, name)
-        if key not in self._created:
-            labels = _numbered(pod_class.labels, name, index)
-            self._created[key] = admission.created_again(pod_class, labels, self.behaviour)
-        return self._created[key]
+        return admission.created_again(pod_class, _numbered(pod_class.labels, name, index), self.behaviour)
 
     def kind(self, pod_class: PodClass, workload: ObjectRef) -> SchedulingKind:
         """Return the kind of pods of a class, with the change of the fix that is tried."""
-        change = self.change
-        if change is not None and workload in change.workloads:
-            key = (pod_class, id(change))
-            if key not in self._changed:
-                # The entry keeps the change, so that no other object gets its identity.
-                self._changed[key] = (change, _changed(pod_class, change))
-            pod_class = self._changed[key][1]
+        if self.change is not None and workload in self.change.workloads:
+            pod_class = self._changed(self.change, pod_class)
         return self.kinds.of(pod_class)
+
+    @memoized_by_identity
+    def _changed(self, change: ConstraintChange, pod_class: PodClass) -> PodClass:
+        """Return a class after the change of a fix."""
+        terms: list[TopologyTerm] = []
+        for term in pod_class.terms:
+            if term.constraint is None or term.topology_key != change.topology_key:
+                terms.append(term)
+            else:
+                constraint = replace(term.constraint, **change.fields)
+                required = constraint.when_unsatisfiable == "DoNotSchedule"
+                terms.append(replace(term, constraint=constraint, required=required))
+        return replace(pod_class, terms=tuple(terms))
 
     def created(self, owner: ObjectRef, name: str = "", index: int = 0, *, former: bool = False) -> PodClass | None:
         """Return the class of a pod that an owner creates from the template that it has; None where it is unknown.
@@ -400,24 +387,24 @@ class World:
             former: Whether the pod is of the revision before the template.
         """
         like, fits = self._like(owner, index, former=former)
+        if like is not None and fits:
+            return self._created_like(owner, like.pod_class, name, index)
+        if (workload := self.object(owner)) is None:
+            return None
+        revision = workload.status.update_revision if isinstance(workload, StatefulSet) else ""
+        of_like = None if like is None else like.pod_class
+        return self.from_template(workload.template, owner, of_like, revision=revision, name=name, index=index)
+
+    @memoized
+    def _created_like(self, owner: ObjectRef, like: PodClass, name: str, index: int) -> PodClass:
+        """Return the class of a pod of the same template as others of its owner."""
+        created = admission.created_again(like, self._labels(owner, like, name, index), self.behaviour)
+        created = _with_revision(created)
+        # A pod on a node has lost its gates, and has the name of its node.
         workload = self.object(owner)
-        key = (owner, like.pod_class if like else None, fits, name)
-        if key not in self._created:
-            if like is not None and fits:
-                labels = self._labels(owner, like.pod_class, name, index)
-                created = _with_revision(admission.created_again(like.pod_class, labels, self.behaviour))
-                # A pod on a node has lost its gates, and has the name of its node.
-                spec = like.pod_class.spec if workload is None else workload.template.spec
-                node = "" if workload is None else spec.node_name
-                own = replace(created.spec, scheduling_gates=spec.scheduling_gates, node_name=node)
-                self._created[key] = replace(created, spec=own)
-            elif workload is not None:
-                revision = workload.status.update_revision if isinstance(workload, StatefulSet) else ""
-                of_like = None if like is None else like.pod_class
-                return self.from_template(owner, workload.template, of_like, revision=revision, name=name, index=index)
-            else:
-                return None
-        return self._created[key]
+        spec = like.spec if workload is None else workload.template.spec
+        node = "" if workload is None else spec.node_name
+        return replace(created, spec=replace(created.spec, scheduling_gates=spec.scheduling_gates, node_name=node))
 
     def created_again(self, pod: PodRecord) -> PodRecord:
         """Return a bare pod after its manifest, without what the API server merged, is created again."""
@@ -507,10 +494,11 @@ class World:
             labels = {**{key: labels[key] for key in of_controller}, **record.template_labels}
         return _numbered(labels, name, index)
 
+    @memoized_by_identity
     def from_template(
         self,
-        owner: ObjectRef,
         template: PodTemplateSpec,
+        owner: ObjectRef,
         like: PodClass | None,
         *,
         revision: str = "",
@@ -520,28 +508,19 @@ class World:
         """Return the class of a pod of a template.
 
         Args:
-            owner: The direct owner.
             template: The pod template.
+            owner: The direct owner.
             like: The class of pods of the same workload, which have what admission adds to every pod.
             revision: The value of the label that distinguishes revisions; "" for the value of a first one.
             name: The name of a pod of a StatefulSet.
             index: The index of such a pod.
         """
-        key = (owner, id(template), like, revision, name)
-        if key not in self._of_templates:
-            # The entry keeps the template, so that no other object gets its identity.
-            added: dict[str, str] = {
-                label: revision or SIMULATED
-                for label in LABELS
-                if label in labels_of_controller(self._kind_with_revisions(owner))
-            }
-            labels = _numbered({**added, **template.metadata.labels}, name, index)
-            self._of_templates[key] = (template, self._of_template(owner, template, like, labels))
-        return self._of_templates[key][1]
-
-    def _of_template(
-        self, owner: ObjectRef, template: PodTemplateSpec, like: PodClass | None, labels: Labels
-    ) -> PodClass:
+        # The controller of a ReplicaSet that has a Deployment is that of the Deployment.
+        kind = self.root(owner).kind if owner.kind == "ReplicaSet" else owner.kind
+        added: dict[str, str] = {
+            label: revision or SIMULATED for label in LABELS if label in labels_of_controller(kind)
+        }
+        labels = _numbered({**added, **template.metadata.labels}, name, index)
         self._note_scheduler(owner, template.spec.scheduler_name, like)
         if like is None:
             return self._new(owner, template, labels)
@@ -634,10 +613,6 @@ class World:
         preempts = (getattr(spec, "preemption_policy", "") or priority_class.preemption_policy) != "Never"
         return replace(pod_class, priority=priority_class.value, preempts=preempts)
 
-    def _kind_with_revisions(self, owner: ObjectRef) -> str:
-        """Return the kind whose controller adds the labels of revisions: that of a ReplicaSet is its Deployment."""
-        return self.root(owner).kind if owner.kind == "ReplicaSet" else owner.kind
-
     def _new(self, owner: ObjectRef, template: PodTemplateSpec, labels: Labels) -> PodClass:
         """Return the class of the first pods of a workload."""
         self._note_admission(owner, template.spec)
@@ -672,7 +647,7 @@ def _by_revision(record: OwnerRecord) -> tuple[int, float, str]:
     return (record.revision, record.created.timestamp() if record.created else 0.0, record.ref.name)
 
 
-def _priority_class(spec: PodSpec) -> str:
+def _priority_class(spec: PodSpec | None) -> str:
     return spec.priority_class_name if isinstance(spec, DetailedPodSpec) else ""
 
 
@@ -785,15 +760,3 @@ def _of_revision(term: TopologyTerm, labels: Labels) -> TopologyTerm:
     )
     selector: LabelSelector = replace(term.selector, match_expressions=expressions)
     return replace(term, selector=selector)
-
-
-def _changed(pod_class: PodClass, change: ConstraintChange) -> PodClass:
-    terms: list[TopologyTerm] = []
-    for term in pod_class.terms:
-        if term.constraint is None or term.topology_key != change.topology_key:
-            terms.append(term)
-        else:
-            constraint = replace(term.constraint, **change.fields)
-            required = constraint.when_unsatisfiable == "DoNotSchedule"
-            terms.append(replace(term, constraint=constraint, required=required))
-    return replace(pod_class, terms=tuple(terms))

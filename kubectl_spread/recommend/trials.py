@@ -214,7 +214,7 @@ def kind_of(world: World, workload: ObjectRef, manifest: ReplicatedWorkload) -> 
     """Return what the scheduler reads of the pods of a manifest."""
     owner = workload if workload.kind == "StatefulSet" else (world.owners_below(workload) or [workload])[-1]
     like = world.newest_pods.get(owner)
-    pod_class = world.from_template(workload, manifest.template, None if like is None else like.pod_class)
+    pod_class = world.from_template(manifest.template, workload, None if like is None else like.pod_class)
     return world.kind(pod_class, workload)
 
 
