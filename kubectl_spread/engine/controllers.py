@@ -37,27 +37,6 @@ class Actor(Protocol):
 NO_ROLLOUTS: Final[Mapping[ObjectRef, Actor]] = {}
 
 
-class MadeNode(NamedTuple):
-    """What made a node, such as ``NodePool default``, and its zone; "" for none."""
-
-    maker: str
-    zone: str
-
-
-class NodeMaker(Actor, Protocol):
-    """What makes nodes for pods that wait.
-
-    Attributes:
-        made: The nodes that were made.
-        unsized: What could make a node, but has none whose size a new one could have.
-        missed: The zones where a node would be made if any node there answered.
-    """
-
-    made: Counter[MadeNode]
-    unsized: set[str]
-    missed: set[str]
-
-
 def run(
     cluster: SimulatedCluster,
     rollouts: Mapping[ObjectRef, Actor] = NO_ROLLOUTS,

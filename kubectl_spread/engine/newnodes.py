@@ -15,7 +15,7 @@ from kubectl_spread.engine import nodegroups, nodepools
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
-from kubectl_spread.engine.pooldomains import PoolDomains, Restriction
+from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.engine.termdomains import terms_of
 from kubectl_spread.engine.topologygroups import constrained
 from kubectl_spread.kube.api.labels import ZONE
@@ -60,7 +60,7 @@ def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
     """Return whether a node can be made for a pending pod, without its name and messages."""
     autoscalers = cluster.world.snapshot.node_autoscalers
     counted = list(constrained(cluster, pod))
-    restrictions: list[Restriction] = [*counted, *terms_of(cluster, pod)]
+    restrictions: list[nodepools.Restriction] = [*counted, *terms_of(cluster, pod)]
     pools = nodepools.answers(cluster, pod, restrictions)
     groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]
@@ -99,7 +99,7 @@ def _first(refusals: Sequence[str]) -> str:
 
 
 def _summary(
-    pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], restrictions: Iterable[Restriction]
+    pools: Sequence[NodePoolAnswer], groups: Sequence[NodeGroupAnswer], restrictions: Iterable[nodepools.Restriction]
 ) -> str:
     """Return which pools or groups may make a node; "" if there are none."""
     if not pools and not groups:

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial, reduce
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import UNSET, UnsetType
 
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
-from kubectl_spread.engine.pooldomains import Restriction, joint
+from kubectl_spread.engine.pooldomains import PoolDomains, joint
 from kubectl_spread.kube import noderequirements
 from kubectl_spread.kube.api.labels import ZONE, Labels
 from kubectl_spread.kube.api.quantity import thousandths
@@ -29,6 +29,12 @@ from kubectl_spread.kube.scheduler import taints
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 from kubectl_spread.phrases import domains, topology_name
 from kubectl_spread.report.explanation import NodePoolAnswer
+
+if TYPE_CHECKING:
+    from kubectl_spread.engine.termdomains import TermDomains
+
+    Restriction: TypeAlias = PoolDomains | TermDomains
+    """What may keep Karpenter from some domains for a pod: a hard constraint, or a term of pod affinity."""
 
 _NODES: Final = "nodes"
 """The limit on the number of nodes of a pool."""

@@ -9,7 +9,7 @@ topologydomaingroup.go: NewTopology, countDomains, nextDomainTopologySpread, dom
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -37,56 +37,6 @@ class DomainSource(msgspec.Struct, frozen=True):
     text: str
     certain: bool = True
     named: bool = False
-
-
-class Restriction(Protocol):
-    """What may keep Karpenter from some domains for a pod: a hard constraint, or a term of pod affinity."""
-
-    @property
-    def filter(self) -> str:
-        """What refuses a NodePool without a domain that it leaves, as answers name it."""
-        ...
-
-    @property
-    def subject(self) -> str:
-        """What it is, as the subject of a sentence, without its topology key."""
-        ...
-
-    @property
-    def key(self) -> str:
-        """The topology key."""
-        ...
-
-    @property
-    def restricts(self) -> bool:
-        """Whether it refuses the pod in a domain that Karpenter counts."""
-        ...
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether it leaves the same, however many domains Karpenter counts."""
-        ...
-
-    def left(self, pool: NodePool, choice: int) -> frozenset[str] | None:
-        """Return the domains that it surely leaves for nodes of a pool; None where it may leave one not known.
-
-        Args:
-            pool: The pool.
-            choice: The index of an alternative of the pod's node affinity, of which Karpenter tries one after another.
-        """
-        ...
-
-    def refuses(self, value: str, choice: int) -> bool:
-        """Tell whether it surely refuses the pod in a domain, by an alternative of the pod's node affinity."""
-        ...
-
-    def expected(self, pool: NodePool) -> frozenset[str] | None:
-        """Return those that it leaves by all alternatives, if Karpenter counts all domains that it probably counts."""
-        ...
-
-    def reason(self, pool: NodePool) -> str:
-        """Return why it leaves no domain for nodes of a pool, as the end of a sentence."""
-        ...
 
 
 HAS_NODES: Final = DomainSource("it has nodes")

@@ -15,7 +15,6 @@ from typing import Final, NamedTuple
 
 from kubectl_spread.engine import nodegroups
 from kubectl_spread.engine.cluster import SimulatedCluster
-from kubectl_spread.engine.controllers import MadeNode
 from kubectl_spread.engine.nodeclaims import Batch, OrderedNode, TrialNode, newest
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.kube.api.labels import ZONE
@@ -23,6 +22,13 @@ from kubectl_spread.kube.api.types import Node
 
 _ATTEMPTS: Final = 10
 """How often Karpenter decides again where it found no node; it may choose another of several equal domains then."""
+
+
+class MadeNode(NamedTuple):
+    """What made a node, such as ``NodePool default``, and its zone; "" for none."""
+
+    maker: str
+    zone: str
 
 
 class _Offer(NamedTuple):
@@ -33,7 +39,13 @@ class _Offer(NamedTuple):
 
 
 class Provisioning:
-    """The autoscalers of a cluster, which make nodes where pods wait for them."""
+    """The autoscalers of a cluster, which make nodes where pods wait for them.
+
+    Attributes:
+        made: The nodes that were made.
+        unsized: What could make a node, but has none whose size a new one could have.
+        missed: The zones where a node would be made if any node there answered.
+    """
 
     def __init__(self) -> None:
         self.made: Counter[MadeNode] = Counter()

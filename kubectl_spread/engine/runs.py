@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from random import Random
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -14,8 +14,6 @@ from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.controllers import (
     Actor,
-    MadeNode,
-    NodeMaker,
     SimulatedEvent,
     failed_indexes,
     left_of,
@@ -32,6 +30,9 @@ from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE, ascending
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Constraint
+
+if TYPE_CHECKING:
+    from kubectl_spread.engine.provisioning import MadeNode, Provisioning
 
 AboutNewNodes: TypeAlias = Callable[[SimulatedCluster, SimulatedPod, Reason], str]
 """Returns whether a node could be made for a pending pod, as a sentence; "" where no node autoscaler has to."""
@@ -135,7 +136,7 @@ class Simulation:
         events: Sequence[SimulatedEvent],
         seed: int = 0,
         new_nodes: AboutNewNodes | None = None,
-        maker: Callable[[], NodeMaker] | None = None,
+        maker: Callable[[], Provisioning] | None = None,
     ) -> None:
         """Simulate events; runs with the same seed and number are the same.
 
@@ -156,7 +157,7 @@ class Simulation:
         """Return the simulation of the same events, and of ``more`` events after them, on another cluster."""
         return Simulation(world, [*self.events, *more], self.seed)
 
-    def with_maker(self, maker: Callable[[], NodeMaker]) -> Simulation:
+    def with_maker(self, maker: Callable[[], Provisioning]) -> Simulation:
         """Return the simulation of the same events with what makes nodes."""
         return Simulation(self.world, self.events, self.seed, maker=maker)
 

@@ -22,12 +22,12 @@ from kubectl_spread.run.live import LiveRun
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.run.requests import UNFINISHED, Requests
 from kubectl_spread.run.run import CheckRun
-from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.decode.resources import Resource
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, State, detached
+from kubectl_spread.sources.decode import resources
+from kubectl_spread.sources.decode.resources import Resource
 
 _REST: Final = 3.0
 """An evaluation waits for so many times the length of the last one, so that all of them take a quarter of a core."""

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from kubectl_spread.engine.controllers import NodeMaker, SimulatedEvent
+from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Apply, Restart
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.objects import ObjectRef
@@ -126,12 +126,12 @@ class Search:
         chosen, patched = self._least_bad(every, before, tried)
         return Recommendation(hazards, now, chosen, patched[1:], tried, self._runs(), complete=complete)
 
-    def with_new_nodes(self, result: Recommendation, maker: Callable[[], NodeMaker]) -> Iterator[tuple[Hazard, int]]:
+    def with_new_nodes(self, result: Recommendation) -> Iterator[tuple[Hazard, int]]:
         """Yield each event after which pods wait with the change, and how many wait if nodes are made, in one run."""
         setting = self._today if result.chosen is None else self._setting(result.chosen)
         for hazard, case in zip(result.hazards, result.patched, strict=True):
             if case.pending:
-                yield hazard, self._trials.worst(hazard, replace(setting, maker=maker), (0,)).pending
+                yield hazard, self._trials.worst(hazard, replace(setting, provisions=True), (0,)).pending
 
     def _rejected(
         self, proposal: Proposal, setting: Setting, first: list[Hazard], domains: dict[str, str]

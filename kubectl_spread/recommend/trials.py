@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from kubectl_spread.engine.controllers import NodeMaker, SimulatedEvent
+from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Cordon, DrainNodes, Lose, NodeChoice, OnFullest, Restart, Watch
 from kubectl_spread.engine.kinds import SchedulingKind
+from kubectl_spread.engine.provisioning import Provisioning
 from kubectl_spread.engine.runs import RunResult, Simulation
 from kubectl_spread.engine.world import World
 from kubectl_spread.kube.api.labels import ZONE, ascending
@@ -63,12 +64,12 @@ class Setting(msgspec.Struct, frozen=True):
     Attributes:
         world: The cluster.
         before: What happens before.
-        maker: Returns what makes nodes for pods that wait; None where no nodes are made.
+        provisions: Whether node autoscalers make nodes for pods that wait.
     """
 
     world: World
     before: tuple[SimulatedEvent, ...] = ()
-    maker: Callable[[], NodeMaker] | None = None
+    provisions: bool = False
 
 
 class WorstCase(msgspec.Struct, frozen=True):
@@ -137,7 +138,8 @@ class Trials:
         """Yield the worst of some runs for each domain."""
         for domain, events in hazard.events.items():
             all_events = [*setting.before, Watch(), *events]
-            simulation = Simulation(setting.world, all_events, self._seed, maker=setting.maker)
+            maker = Provisioning if setting.provisions else None
+            simulation = Simulation(setting.world, all_events, self._seed, maker=maker)
             runs = [simulation.run(number, about=(self._workload,)) for number in numbers]
             case = self._of(domain, runs, setting.world)
             # Where the run chooses what is lost, it may be another domain after a change, which others are in.

@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from kubectl_spread.engine.background import without_background
 from kubectl_spread.engine.controllers import SimulatedEvent
 from kubectl_spread.engine.events import Apply, Scale
-from kubectl_spread.engine.provisioning import Provisioning
 from kubectl_spread.engine.world import World
 from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
 from kubectl_spread.kube.api.labels import ZONE
@@ -193,7 +192,7 @@ def answer(run: SimulateRun, chosen: Subject, options: RecommendOptions, console
     search = Search(world, ref, first, tests, runs=lambda: clock.runs, proceed=clock.proceed)
     result = search.best(hazards, proposals)
     autoscaled_by = run.snapshot.node_autoscalers
-    grown = [*search.with_new_nodes(result, Provisioning)] if autoscaled_by.known else []
+    grown = [*search.with_new_nodes(result)] if autoscaled_by.known else []
     if run.options.filename and not budgets.read and "drain" in options.demand.families:
         run.notes.append(_NO_BUDGETS)
     run.problems += (*run.unread.of_evictions, *run.unread.of_scales)

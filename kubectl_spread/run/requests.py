@@ -21,12 +21,12 @@ from kubectl_spread.kube.api.types import Object
 from kubectl_spread.kube.api.workloads import WorkloadObject
 from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.decode.resources import Resource
 from kubectl_spread.sources.auth.connection import ConnectionFlags
+from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import Resource
 
 Kind = TypeVar("Kind", bound=Object)
 NO_CLASSES: Final = "where new volumes can be is not known"
