@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import islice
 from typing import Final, TypeAlias
@@ -11,7 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation import obstacles
-from kubectl_spread.audit.evaluation.affinity import UNKNOWN_NAMESPACES
+from kubectl_spread.audit.evaluation.affinity import NO_REFUSALS, UNKNOWN_NAMESPACES, AffinityRefusals
 from kubectl_spread.audit.evaluation.evaluate import Audit, EvaluatedConstraint
 from kubectl_spread.audit.evaluation.evaluators import ClassEvaluation
 from kubectl_spread.audit.evaluation.obstacles import AFFINITY_WORDS, Obstacle, ObstacleKind
@@ -102,9 +102,9 @@ class NodeAnswers(msgspec.Struct, frozen=True, dict=True):
         ]
 
     @cached_property
-    def _repelled(self) -> Mapping[str, AffinityAnswer] | None:
+    def _repelled(self) -> AffinityRefusals | None:
         """The nodes that pod affinity refuses, with its answer; None where it is unknown."""
-        return self.audit.affinity.refusals(self.pod_class, self.gone) if self.concerned else {}
+        return self.audit.affinity.refusals(self.pod_class, self.gone) if self.concerned else NO_REFUSALS
 
 
 def answers_of(evaluation: ClassEvaluation, pod: PodRecord, audit: Audit) -> NodeAnswers:

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Final
 
+import msgspec
+
 from kubectl_spread.audit.snapshot.records import PodClass, PodRecord, Population
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.kube.api import labels as labelselectors
@@ -15,6 +17,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.kube.scheduler import interpodaffinity
 from kubectl_spread.kube.scheduler.interpodaffinity import AffinityAnswer, PreFilterState, Term
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
+from kubectl_spread.memoization import memoized
 
 UNKNOWN_NAMESPACES: Final = "pod affinity: the labels of namespaces, which a namespaceSelector asks for, were not read"
 
@@ -37,29 +40,24 @@ def wants_namespaces(pod_classes: Iterable[PodClass], snapshot: Snapshot) -> boo
     return _selects(terms) or _selects(_terms_of_others(snapshot))
 
 
-class AffinityRefusals(Mapping[str, AffinityAnswer]):
-    """Maps the names of the nodes that refuse a pod to the answers, each of which is computed when it is read."""
+class AffinityRefusals(msgspec.Struct, frozen=True):
+    """The nodes that refuse a pod; the answer of each is computed when it is read.
 
-    def __init__(self, state: PreFilterState | None, nodes: Mapping[str, Node]) -> None:
-        """Filter ``nodes``, by name; a ``state`` of None refuses none."""
-        self._state = state
-        self._nodes = nodes if state else {}
+    Attributes:
+        state: The prepared filter; None where no node refuses the pod.
+        nodes: The nodes by name.
+    """
 
-    def __getitem__(self, name: str) -> AffinityAnswer:
-        """Return the answer of a node that refuses the pod."""
-        if self._state is not None and (node := self._nodes.get(name)) is not None:
-            answer = self._state.filter(node)
-            if answer is not AffinityAnswer.FEASIBLE:
-                return answer
-        raise KeyError(name)
+    state: PreFilterState | None
+    nodes: Mapping[str, Node]
 
-    def __iter__(self) -> Iterator[str]:
-        """Yield the names of all nodes that refuse the pod."""
-        return (name for name in self._nodes if name in self)
+    def get(self, name: str) -> AffinityAnswer | None:
+        """Return the answer of a node that refuses the pod, or None."""
+        answer = None if self.state is None else self.state.filter(self.nodes[name])
+        return None if answer is AffinityAnswer.FEASIBLE else answer
 
-    def __len__(self) -> int:
-        """Return the number of nodes that refuse the pod."""
-        return sum(1 for _ in self)
+
+NO_REFUSALS: Final = AffinityRefusals(None, {})
 
 
 class AffinityFilter:
@@ -70,8 +68,8 @@ class AffinityFilter:
         self._snapshot = snapshot
         self._nodes = nodes.by_name
         self._behaviour = behaviour
-        self._refusals: dict[object, AffinityRefusals | None] = {}
 
+    @memoized
     def refusals(self, pod_class: PodClass, gone: PodRecord | None = None) -> AffinityRefusals | None:
         """Return the nodes that refuse a pod of ``pod_class``; None: labels of namespaces were not read.
 
@@ -79,21 +77,6 @@ class AffinityFilter:
             pod_class: The class of the pod.
             gone: A bound pod that is taken as evicted.
         """
-        key = (pod_class, None if gone is None else (gone.pod_class, gone.node))
-        if key not in self._refusals:
-            self._refusals[key] = self._compute(pod_class, gone)
-        return self._refusals[key]
-
-    def concerns(self, pod_class: PodClass) -> bool:
-        """Tell whether a required term, of the pods themselves or of other pods, decides where such pods may go."""
-        others = self._snapshot.anti_affinity.repelling(pod_class.namespace, pod_class.labels)
-        return bool(own_terms(pod_class)) or next(others, None) is not None
-
-    @cached_property
-    def _others_select(self) -> bool:
-        return _selects(_terms_of_others(self._snapshot))
-
-    def _compute(self, pod_class: PodClass, gone: PodRecord | None) -> AffinityRefusals | None:
         anti_affinity = self._snapshot.anti_affinity
         own = own_terms(pod_class)
         if _selects(own) and not anti_affinity.namespaces:
@@ -110,6 +93,15 @@ class AffinityFilter:
                 incoming(pod_class), others, self._nodes, anti_affinity.namespaces, self._behaviour
             )
         return AffinityRefusals(state, self._nodes)
+
+    def concerns(self, pod_class: PodClass) -> bool:
+        """Tell whether a required term, of the pods themselves or of other pods, decides where such pods may go."""
+        others = self._snapshot.anti_affinity.repelling(pod_class.namespace, pod_class.labels)
+        return bool(own_terms(pod_class)) or next(others, None) is not None
+
+    @cached_property
+    def _others_select(self) -> bool:
+        return _selects(_terms_of_others(self._snapshot))
 
 
 def _terms_of_others(snapshot: Snapshot) -> Iterator[Term]:

@@ -12,7 +12,6 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.capacity import requests_of
 from kubectl_spread.audit.snapshot.records import (
-    Digests,
     EventRecord,
     OwnerRecord,
     PodClass,
@@ -221,7 +220,6 @@ class PodClasses:
         """
         self._schedulers = schedulers
         self._detailed = detailed
-        self._digests = Digests()
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._terms = SharedTerms()
 
@@ -249,7 +247,7 @@ class PodClasses:
             *self._priority(spec),
             _details(spec) if self._detailed else (),
         )
-        key = self._digests.of(identity)
+        key = digest(identity)
         pod_class = self._classes.get(key)
         if pod_class is None:
             pod_class = self._classes[key] = self._new_class(pod, affinity, requests, pinned=pinned)

@@ -35,21 +35,6 @@ def digest(value: object) -> bytes:
     return blake2b(ENCODER.encode(value), digest_size=16).digest()
 
 
-class Digests:
-    """The digests of a series of values, where consecutive values often share their objects."""
-
-    def __init__(self) -> None:
-        self._last: tuple[object] = (None,)
-        self._digest = digest(None)
-
-    def of(self, value: object) -> bytes:
-        """Return the digest of a value."""
-        # Tuples compare their items by identity first, which is enough for pods of one template.
-        if (value,) != self._last:
-            self._last, self._digest = (value,), digest(value)
-        return self._digest
-
-
 REFUSED: Final = "Unschedulable"
 """The reason of the condition that kube-scheduler writes when no node takes a pod."""
 DEFAULT_SCHEDULER: Final = "default-scheduler"
@@ -216,12 +201,11 @@ class Population(Labelled[Counter[str]]):
 
     def __init__(self) -> None:
         super().__init__()
-        self._digests = Digests()
         self._per_node: dict[bytes, Counter[str]] = {}
 
     def counter(self, labels: Labels) -> Counter[str]:
         """Return the mutable counter of the pods with a label set on each node."""
-        key = self._digests.of(labels)
+        key = digest(labels)
         if key not in self._per_node:
             self._per_node[key] = Counter()
             self.add(labels, self._per_node[key])
