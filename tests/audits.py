@@ -9,7 +9,6 @@ from typing import Any
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.verdicts import ServerFacts
-from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.engine import Engine
@@ -82,7 +81,7 @@ def snapshot(
             case kind:
                 group = manifest["apiVersion"].rpartition("/")[0]
                 cluster_snapshot.add_workload(kind, decode(manifest, KINDS[group, kind]))
-    default_constraints.apply(cluster_snapshot)
+    cluster_snapshot.pods, _ = cluster_snapshot.default_selectors.applied_to(cluster_snapshot.pods)
     return cluster_snapshot
 
 

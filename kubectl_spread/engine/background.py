@@ -21,6 +21,7 @@ from kubectl_spread.kube.api.labels import ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
 from kubectl_spread.kube.api.types import LabelSelector
 from kubectl_spread.kube.scheduler import scores
+from kubectl_spread.memoization import memoized
 
 _SEED: Final = 0
 
@@ -59,7 +60,6 @@ class Background:
         self._on: dict[str, list[SimulatedPod]] = {}
         for pod in self._pods:
             self._on.setdefault(pod.node, []).append(pod)
-        self._moved: dict[frozenset[str], Mapping[int, Mapping[str, int]]] = {}
 
     def placements(self, own: Iterable[SimulatedPod]) -> Placements:
         """Return some pods on their nodes, and the room that the background takes."""
@@ -75,12 +75,10 @@ class Background:
 
         Those that the workload's pods may preempt come after them.
         """
-        names = frozenset(nodes)
-        if names not in self._moved:
-            self._moved[names] = self._move(names)
-        return self._moved[names]
+        return self._move(frozenset(nodes))
 
-    def _move(self, names: Collection[str]) -> Mapping[int, Mapping[str, int]]:
+    @memoized
+    def _move(self, names: frozenset[str]) -> Mapping[int, Mapping[str, int]]:
         random, state = Random(_SEED), self._all.copy(self._table)  # noqa: S311 - it decides on nothing secret
         numbers, subject = self._table.numbers, self._subject
         closed = sum(1 << numbers[name] for name in names)

@@ -100,7 +100,7 @@ _HURRIES: Final = 0.5
 """How often waiting pods are tried before others are replaced, where pods come one by one."""
 _ENDS_LATE: Final = 0.5
 """The share of runs in which deleted pods end only after the scheduler has tried their replacements."""
-_COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "_lost_of")
+_COUNTED: Final = ("bindings", "desired", "lost", "failed", "rolled", "replicas", "_dirty", "lost_of")
 """The attributes of a cluster that controllers change."""
 
 
@@ -115,6 +115,7 @@ class SimulatedCluster:
         pods: The pods by their direct owner, and then by name; pods without an owner are under None.
         desired: The number of pods that each owner is to have.
         lost: The number of pods of each workload that an event removed, or whose nodes it let fail.
+        lost_of: The number of pods of each direct owner that an event removed.
         failed: The Jobs that failed.
         rolled: The classes from which a rollout creates the pods of an owner.
         partitions: The ordinals of StatefulSets below which a rollout does not create pods.
@@ -158,7 +159,7 @@ class SimulatedCluster:
         self._terminating: dict[ObjectRef | None, dict[str, SimulatedPod]] = {}
         self._mirrors: list[SimulatedPod] = []
         self._dirty: dict[ObjectRef, None] = {}
-        self._lost_of: Counter[ObjectRef] = Counter()
+        self.lost_of: Counter[ObjectRef] = Counter()
         self._order = 0
         self._queue = SchedulingQueue()
         self._new: list[SimulatedPod] = []
@@ -509,16 +510,14 @@ class SimulatedCluster:
         Source: kubernetes v1.37.1 pkg/controller/volume/attachdetach/reconciler/reconciler.go,
         attachDesiredVolumes, and populator/desired_state_of_world_populator.go, findAndRemoveDeletedPods.
         """
-        claims = [claim for claim in pod.record.claims if self.unreachable and self._is_on_one_node(pod, claim)]
+        on_one_node = self.world.snapshot.volumes.on_one_node if self.unreachable else ()
+        claims = [claim for claim in pod.record.claims if (pod.namespace, claim) in on_one_node]
         if not claims:
             return False
         return any(
             other.namespace == pod.namespace and not set(claims).isdisjoint(other.record.claims)
             for other in chain(self.terminating_pods(), self.on(self.unreachable))
         )
-
-    def _is_on_one_node(self, pod: SimulatedPod, claim: str) -> bool:
-        return (pod.namespace, claim) in self.world.snapshot.volumes.on_one_node
 
     def user_of_claim(self, pod: SimulatedPod) -> tuple[str, str] | None:
         """Return a claim that only one pod at a time may use, and the other pod on a node that uses it.
@@ -557,7 +556,7 @@ class SimulatedCluster:
         if lost:
             self.lost[pod.workload] += not stays
             if pod.owner is not None:
-                self._lost_of[pod.owner] += 1
+                self.lost_of[pod.owner] += 1
                 self.touch(pod.owner)
 
     def _leave(self, pod: SimulatedPod) -> None:
@@ -634,10 +633,6 @@ class SimulatedCluster:
             yield
         finally:
             self.undo()
-
-    def lost_of(self, owner: ObjectRef) -> int:
-        """Return the number of pods of a direct owner that events removed."""
-        return self._lost_of[owner]
 
     def next_number(self) -> int:
         """Return a number that no pod of this run has."""

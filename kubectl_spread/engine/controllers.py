@@ -108,7 +108,7 @@ def _awaited(cluster: SimulatedCluster, owner: ObjectRef) -> Collection[Simulate
 
 def _failures(cluster: SimulatedCluster, owner: ObjectRef) -> int:
     """Return the number of pods that a Job has lost, and counts as failed."""
-    return cluster.lost_of(owner) - len(_awaited(cluster, owner))
+    return cluster.lost_of[owner] - len(_awaited(cluster, owner))
 
 
 def desired(cluster: SimulatedCluster, owner: ObjectRef) -> int:

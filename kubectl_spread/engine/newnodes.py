@@ -1,6 +1,9 @@
 """New nodes: can Karpenter or cluster-autoscaler make a node for a waiting pod, and if not, what helps?
 
 "None" means that every NodePool and node group surely refuses. No answer says that a node will be made.
+
+Source: kubernetes-sigs/cluster-autoscaler of August 2026, cluster-autoscaler/core/scaleup/orchestrator/orchestrator.go
+and cluster-autoscaler/clusterstate/clusterstate.go.
 """
 
 from __future__ import annotations
@@ -11,15 +14,17 @@ from typing import Final
 from msgspec import UNSET
 
 from kubectl_spread.audit.snapshot.records import PodRecord
-from kubectl_spread.engine import nodegroups, nodepools
+from kubectl_spread.engine import nodepools
 from kubectl_spread.engine.answers import Reason
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
 from kubectl_spread.engine.pooldomains import PoolDomains
 from kubectl_spread.engine.termdomains import terms_of
 from kubectl_spread.engine.topologygroups import constrained
-from kubectl_spread.kube.api.labels import ZONE
+from kubectl_spread.kube.api.labels import HOSTNAME, ZONE
 from kubectl_spread.kube.api.objects import ObjectRef
+from kubectl_spread.kube.api.types import Node
+from kubectl_spread.kube.nodeautoscaling import GROUP_LABELS, AutoscalerStatus, NodeGroup
 from kubectl_spread.phrases import domains, listed, noun, plural, sentence, topology_name
 from kubectl_spread.report.explanation import NewNodes, NodeGroupAnswer, NodePoolAnswer, NodePoolDomain, refusing
 
@@ -62,10 +67,10 @@ def new_nodes(cluster: SimulatedCluster, pod: SimulatedPod) -> NewNodes:
     counted = list(constrained(cluster, pod))
     restrictions: list[nodepools.Restriction] = [*counted, *terms_of(cluster, pod)]
     pools = nodepools.answers(cluster, pod, restrictions)
-    groups = [] if autoscalers.status is None else nodegroups.answers(autoscalers.status)
+    groups = [] if autoscalers.status is None else node_groups(autoscalers.status)
     open_pools = [pool for pool in pools if pool.filter is UNSET]
     open_groups = [group for group in groups if group.filter is UNSET]
-    refusals, unseen = _refusals(pools, groups, cluster), nodegroups.unseen(groups, pod)
+    refusals, unseen = _refusals(pools, groups, cluster), _unseen(groups, pod)
     summary = _summary(open_pools, open_groups, restrictions)
     return NewNodes(
         pods=[],
@@ -89,7 +94,7 @@ def _refusals(
 ) -> list[str]:
     nodes = cluster.table.sets.nodes
     of_pools = [f"NodePool {pool.name} refuses because {pool.reason}" for pool in pools if pool.filter is not UNSET]
-    return [*of_pools, *(nodegroups.reason(group, nodes, ZONE) for group in groups if group.filter is not UNSET)]
+    return [*of_pools, *(_reason_of_group(group, nodes) for group in groups if group.filter is not UNSET)]
 
 
 def _first(refusals: Sequence[str]) -> str:
@@ -202,3 +207,66 @@ def messages(cluster: SimulatedCluster, pod: PodRecord, pools: Iterable[NodePool
     for pool in pools:
         about = ObjectRef("", "NodePool", pool.name)
         yield from [f"NodePool {pool.name}: {event.message}" for event in ownership.events_about(about, _NO_TYPES)][:1]
+
+
+def node_groups(status: AutoscalerStatus) -> list[NodeGroupAnswer]:
+    """Return an answer of each node group, by name."""
+    return [_answer_of_group(group) for group in sorted(status.node_groups, key=lambda group: group.name)]
+
+
+def _answer_of_group(group: NodeGroup) -> NodeGroupAnswer:
+    refusal = "maxSize" if group.is_full else "backoff" if group.backs_off else UNSET
+    code = group.scale_up.backoff_info.error_code if refusal == "backoff" else ""
+    return NodeGroupAnswer(
+        name=group.name,
+        target=group.health.cloud_provider_target,
+        max_size=group.health.max_size,
+        filter=refusal,
+        error_code=code or UNSET,
+    )
+
+
+def _reason_of_group(group: NodeGroupAnswer, nodes: Sequence[Node]) -> str:
+    """Return why a group surely gets no node, with the zones of its nodes."""
+    labels = [node.metadata.labels for node in members(group.name, nodes)]
+    where = sorted({each[ZONE] for each in labels if ZONE in each})
+    place = f" (its nodes are in {domains(ZONE, where)})" if where else ""
+    if group.filter == "maxSize":
+        return f"node group {group.name}{place} has its maximum of {plural(group.max_size, 'node')}"
+    code = f" ({group.error_code})" if isinstance(group.error_code, str) else ""
+    return f"node group {group.name}{place} is in backoff after a failed scale-up{code}"
+
+
+def members(group: str, nodes: Sequence[Node]) -> list[Node]:
+    """Return the nodes of a group: those whose label has the longest part of the name of the group."""
+    name = f"-{group.replace('/', '-')}-"
+    values = {value for node in nodes for value in _group_names(node)}
+    own = max((value for value in values if f"-{value}-" in name), key=len, default=None)
+    return [node for node in nodes if own in _group_names(node)]
+
+
+def _group_names(node: Node) -> list[str]:
+    """Return what the labels of a node name as its group."""
+    return [node.metadata.labels[label] for label in GROUP_LABELS if label in node.metadata.labels]
+
+
+def _unseen(groups: Sequence[NodeGroupAnswer], pod: SimulatedPod) -> str:
+    """Return that empty groups are invisible to the hard constraints of a pod; "" where that decides nothing.
+
+    cluster-autoscaler runs the scheduler's filters on one node of a group at a time, so the domain of an empty group
+    does not count while another group is tried. With minDomains the minimum is 0 in spite of that.
+    """
+    empty = [group.name for group in groups if group.target == 0 and group.filter is UNSET]
+    keys = [
+        topology_name(each.topology_key)
+        for each in pod.kind.hard
+        if each.min_domains == 1 and each.topology_key != HOSTNAME
+    ]
+    if not empty or not keys:
+        return ""
+    have, it = ("has", "it") if len(empty) == 1 else ("have", "they")
+    subject = "Node group" if len(empty) == 1 else "Node groups"
+    return (
+        f"{subject} {listed(empty)} {have} no node, so a {keys[0]} that only {it} could open does not count for "
+        "cluster-autoscaler and the scheduler, unless the constraint has minDomains"
+    )

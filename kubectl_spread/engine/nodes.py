@@ -81,7 +81,6 @@ class NodeTable:
         self.allocatable = [resources.allocatable_of(node) for node in self.sets.nodes]
         self.to_find = scores.nodes_to_find(len(self.names))
         self._behaviour = behaviour
-        self._untolerated: dict[UsableNodes, Mapping[Taint, int]] = {}
 
     @property
     def numbers(self) -> dict[str, int]:
@@ -123,12 +122,9 @@ class NodeTable:
 
     def untolerated(self, kind: SchedulingKind) -> Mapping[Taint, int]:
         """Map each taint that pods of a kind do not tolerate to the nodes that have it first, as a bitmap."""
-        usable = self.answers(kind).usable
-        # Pods with the same usable nodes are refused by the same taints.
-        if usable not in self._untolerated:
-            self._untolerated[usable] = self._first_taints(usable, kind.pod_class.placement.tolerations)
-        return self._untolerated[usable]
+        return self._first_taints(self.answers(kind).usable, kind.pod_class.placement.tolerations)
 
+    @memoized
     def _first_taints(self, usable: UsableNodes, tolerations: Sequence[Toleration]) -> Mapping[Taint, int]:
         by_taint: dict[Taint, int] = {}
         comparison = self._behaviour.toleration_comparison

@@ -508,7 +508,7 @@ class Planner:
             record=pod.record,
             workload=pod.workload,
             owner=owner,
-            replicas=self._standing.replicas(owner),
+            replicas=self._runs[0].world.number_of_pods(owner),
             topology_key=candidate.target.topology_key,
             value=candidate.value,
             to=tuple(sorted(self._to[candidate])),

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from kubectl_spread.engine import nodegroups
+from kubectl_spread.engine import newnodes
 from kubectl_spread.engine.cluster import SimulatedCluster
 from kubectl_spread.engine.nodeclaims import Batch, OrderedNode, TrialNode, newest
 from kubectl_spread.engine.pods import SimulatedPod
@@ -88,13 +88,13 @@ class Provisioning:
         """Yield a node of each group that may grow, for each zone that it has nodes in."""
         world = cluster.world
         status = world.snapshot.node_autoscalers.status
-        groups = [] if status is None else nodegroups.answers(status)
+        groups = [] if status is None else newnodes.node_groups(status)
         cluster.random.shuffle(groups)
         for group in groups:
             maker = f"node group {group.name}"
             made = sum(number for each, number in self.made.items() if each.maker == maker)
             if not isinstance(group.filter, str) and group.target + made < group.max_size:
-                members = nodegroups.members(group.name, world.nodes)
+                members = newnodes.members(group.name, world.nodes)
                 if not members:
                     self.unsized.add(maker)
                 zones = sorted({node.metadata.labels.get(ZONE, "") for node in members} - cluster.silent_zones)

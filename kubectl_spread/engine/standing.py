@@ -24,26 +24,12 @@ class Standing:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
 
-    def replicas(self, owner: ObjectRef) -> int:
-        """Return the number of pods that an owner had when the cluster was read."""
-        return self._numbers.get(owner, 0)
-
     @cached_property
     def _pods(self) -> Mapping[ObjectRef, Sequence[PodRecord]]:
         pods: dict[ObjectRef, list[PodRecord]] = {}
         for pod in self._snapshot.pods:
             pods.setdefault(self._snapshot.workload(pod), []).append(pod)
         return pods
-
-    @cached_property
-    def _numbers(self) -> Mapping[ObjectRef, int]:
-        numbers: dict[ObjectRef, int] = {}
-        for pod in self._snapshot.pods:
-            owner = pod.pod_class.owner
-            if owner is not None and not pod.terminating:
-                ref = ObjectRef(pod.namespace, owner.kind, owner.name)
-                numbers[ref] = numbers.get(ref, 0) + 1
-        return numbers
 
     @memoized
     def obstacle(self, workload: ObjectRef) -> str:

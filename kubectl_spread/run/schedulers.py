@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Final
 
-from kubectl_spread.audit.snapshot import default_constraints
-from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
+from kubectl_spread.audit.snapshot.default_constraints import API_VERSIONS
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.errors import UsageError
 from kubectl_spread.kube.scheduler.configuration import SYSTEM, WITHOUT_DEFAULTS, Profile
@@ -43,7 +42,8 @@ def apply(snapshot: Snapshot, unread: Collection[str]) -> list[str]:
         snapshot: A complete snapshot.
         unread: The kinds of owners that were not all read.
     """
-    missing = [f"{owner.kind}/{owner.name}" for owner in default_constraints.apply(snapshot, unread)]
+    snapshot.pods, owners = snapshot.default_selectors.applied_to(snapshot.pods, unread)
+    missing = [f"{owner.kind}/{owner.name}" for owner in owners]
     if not missing:
         return []
     return [f"default constraints are not known of the pods of {some(missing)}: their selectors could not be read"]

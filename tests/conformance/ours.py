@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import Audit, evaluate
 from kubectl_spread.audit.merge.verdicts import ServerFacts
-from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.records import PodClass
 from kubectl_spread.audit.snapshot.scope import Scope, Target
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
@@ -177,7 +176,7 @@ def _evaluated(question: Question, behaviour: Behaviour) -> tuple[Audit, PodClas
         snapshot.add_pod(_pod(raw))
     # A pod without a uid is not stored yet and would be merged.
     snapshot.add_pod(replace(pod, metadata=replace(pod.metadata, uid="asked")))
-    default_constraints.apply(snapshot)
+    snapshot.pods, _ = snapshot.default_selectors.applied_to(snapshot.pods)
     audit = evaluate(snapshot, ServerFacts(behaviour, gates_known=True), nodes="listed")
     (record,) = audit.pods
     return audit, record.pod_class

@@ -51,7 +51,6 @@ class CountedPods:
         self._snapshot = snapshot
         self._behaviour = behaviour
         self._spreads_of = spreads_of
-        self._siblings: dict[ObjectRef, list[PodRecord]] | None = None
 
     @memoized
     def of(self, namespace: str, spread: Spread) -> Counted:
@@ -66,12 +65,15 @@ class CountedPods:
 
     def siblings(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload that are not terminating; for a bare pod all bare pods of the namespace."""
-        if self._siblings is None:
-            self._siblings = {}
-            for pod in self._snapshot.pods:
-                if not pod.terminating:
-                    self._siblings.setdefault(_siblings_key(self._snapshot.workload(pod)), []).append(pod)
         return self._siblings.get(_siblings_key(workload), ())
+
+    @cached_property
+    def _siblings(self) -> Mapping[ObjectRef, Sequence[PodRecord]]:
+        siblings: dict[ObjectRef, list[PodRecord]] = {}
+        for pod in self._snapshot.pods:
+            if not pod.terminating:
+                siblings.setdefault(_siblings_key(self._snapshot.workload(pod)), []).append(pod)
+        return siblings
 
     @memoized
     def _bound_pods(self, namespace: str) -> _BoundPods:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, reduce
+from itertools import count
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -23,6 +24,7 @@ from kubectl_spread.kube.scheduler import volumes as scheduler
 from kubectl_spread.kube.scheduler.podtopologyspread.domains import NodeSets
 from kubectl_spread.kube.scheduler.volumebinding import Bindable, UnboundClaim, VolumeBinder
 from kubectl_spread.kube.scheduler.volumes import Unresolved
+from kubectl_spread.memoization import memoized
 
 _NODE_AFFINITY: Final = Obstacle(ObstacleKind.VOLUME, "the node affinity of a PersistentVolume does not match")
 _ZONE: Final = Obstacle(ObstacleKind.VOLUME, "the zone of a PersistentVolume does not match")
@@ -83,10 +85,8 @@ class Volumes:
         self._nodes = nodes
         self._answers: dict[object, VolumeNodes] = {}
         self._refused_by: dict[bytes, tuple[int, int]] = {}
-        self._ordinals: dict[ObjectRef, int] = {}
         # Without it a check of 600 StatefulSets with volumes takes a tenth longer.
         self._class_answers: dict[tuple[PodClass, tuple[str, ...]], VolumeNodes] = {}
-        self._binds: dict[tuple[PodClass, str, tuple[str, ...]], bool] = {}
 
     @cached_property
     def _binder(self) -> VolumeBinder:
@@ -125,12 +125,10 @@ class Volumes:
             self._class_answers[key] = answer
         return answer
 
+    @memoized
     def binds(self, pod: PodRecord) -> bool:
         """Tell whether claims of a pod are bound when it is placed the first time."""
-        key = (pod.pod_class, pod.name, pod.claims)
-        if key not in self._binds:
-            self._binds[key] = self._bindable(pod, _NO_BINDINGS).binds
-        return self._binds[key]
+        return self._bindable(pod, _NO_BINDINGS).binds
 
     def bindings(self, pod: PodRecord, node: int, before: Bindings) -> Bindings:
         """Map the claims of a pod to the volumes that they are bound to on the node with a number.
@@ -198,19 +196,16 @@ class Volumes:
             return self._of_claims(pod.namespace, None if pod.claims else ())
         if not names.templates:
             return self._of_claims(pod.namespace, names.shared)
-        name = self._next_name(pod, names)
+        name = self._next_name(_ref(pod.namespace, pod.pod_class.owner), names.start)
         return self._of_claims(pod.namespace, names.of(name), names.created(name))
 
-    def _next_name(self, pod: PodRecord, names: Claims) -> str:
-        owner = _ref(pod.namespace, pod.pod_class.owner)
-        if owner not in self._ordinals:
-            siblings = (each for each in self._snapshot.pods if _ref(each.namespace, each.pod_class.owner) == owner)
-            taken = {each.name for each in siblings}
-            ordinal = names.start
-            while f"{owner.name}-{ordinal}" in taken:
-                ordinal += 1
-            self._ordinals[owner] = ordinal
-        return f"{owner.name}-{self._ordinals[owner]}"
+    @memoized
+    def _next_name(self, owner: ObjectRef, first: int) -> str:
+        """Return the name of the next pod of a StatefulSet whose ordinals begin with ``first``."""
+        siblings = (each for each in self._snapshot.pods if _ref(each.namespace, each.pod_class.owner) == owner)
+        taken = {each.name for each in siblings}
+        names = (f"{owner.name}-{ordinal}" for ordinal in count(first))
+        return next(name for name in names if name not in taken)
 
     def _of_claims(
         self,

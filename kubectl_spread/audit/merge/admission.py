@@ -31,19 +31,14 @@ from kubectl_spread.kube.scheduler.podtopologyspread.domains import Placement
 
 def admitted(pods: Sequence[PodRecord], behaviour: Behaviour) -> Sequence[PodRecord]:
     """Return pods with manifests as they would be stored; pods that are stored already stay as they are."""
-    pod_classes = _admitted_classes((pod.pod_class for pod in pods if not pod.pod_class.stored), behaviour)
+    shared, written = SharedTerms(), dict.fromkeys(pod.pod_class for pod in pods if not pod.pod_class.stored)
+    pod_classes = {pod_class: _admitted(pod_class, shared, behaviour) for pod_class in written}
     if not pod_classes:
         return pods
     return [
         msgspec.structs.replace(pod, pod_class=pod_classes[pod.pod_class]) if pod.pod_class in pod_classes else pod
         for pod in pods
     ]
-
-
-def _admitted_classes(pod_classes: Iterable[PodClass], behaviour: Behaviour) -> dict[PodClass, PodClass]:
-    """Map the class of each manifest to the class that its pods would be stored with."""
-    shared = SharedTerms()
-    return {pod_class: _admitted(pod_class, shared, behaviour) for pod_class in dict.fromkeys(pod_classes)}
 
 
 def _admitted(pod_class: PodClass, shared: SharedTerms, behaviour: Behaviour) -> PodClass:

@@ -11,7 +11,7 @@ import msgspec
 
 from kubectl_spread.audit.snapshot.antiaffinity import AntiAffinity
 from kubectl_spread.audit.snapshot.capacity import NodeCapacity, Requests, usage_of
-from kubectl_spread.audit.snapshot.default_selectors import DefaultSelectors
+from kubectl_spread.audit.snapshot.default_constraints import DefaultSelectors
 from kubectl_spread.audit.snapshot.podclasses import (
     FINISHED,
     IGNORE_ANNOTATION,

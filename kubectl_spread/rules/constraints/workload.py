@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from kubectl_spread.audit.snapshot.default_selectors import API_VERSIONS
+from kubectl_spread.audit.snapshot.default_constraints import API_VERSIONS
 from kubectl_spread.audit.snapshot.records import DEFAULT_SCHEDULER
 from kubectl_spread.audit.snapshot.revisions import LABELS
 from kubectl_spread.kube.api.labels import HOSTNAME, ZONE

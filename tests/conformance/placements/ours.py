@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from random import Random
 from typing import Final
 
-from kubectl_spread.audit.snapshot import default_constraints
 from kubectl_spread.audit.snapshot.scope import Scope
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.engine.cluster import SimulatedCluster
@@ -55,7 +54,7 @@ def _snapshot(question: Json) -> Snapshot:
     snapshot.volumes.complete = True
     for pod in (*question["pods"], *question["queue"]):
         snapshot.add_pod(decode_pod(pod, detailed=True))
-    default_constraints.apply(snapshot)
+    snapshot.pods, _ = snapshot.default_selectors.applied_to(snapshot.pods)
     return snapshot
 
 
