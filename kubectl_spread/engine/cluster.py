@@ -462,18 +462,16 @@ class SimulatedCluster:
         rolled = self.rolled.get(pod.owner)
         pod_class = rolled or self.world.created(pod.owner) or pod.record.pod_class
         record = self.world.record(pod.owner, pod_class, name, pod.record)
-        created = self.create(record, self.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
+        created = self.create(record, pod.workload, pod.owner)
         created.revised = rolled is not None
         self.pin(created, node)
         number = None if created.held else self.state.choose(created.kind, created.refused, self.random)
         if number is not None:
             self.place(created, number)
 
-    def create(
-        self, like: PodRecord, kind: SchedulingKind, workload: ObjectRef, owner: ObjectRef | None
-    ) -> SimulatedPod:
-        """Create a pending pod; ``like`` has its name and claims."""
-        pod = SimulatedPod(like, kind, workload, owner)
+    def create(self, like: PodRecord, workload: ObjectRef, owner: ObjectRef | None) -> SimulatedPod:
+        """Create a pending pod; ``like`` has its name, class and claims."""
+        pod = SimulatedPod(like, self.world.kind(like.pod_class, workload), workload, owner)
         pod.node, pod.simulated, pod.state = "", True, READY
         pod.held = pod.held or self.world.refusal(owner, like.pod_class)
         self._insert(pod)

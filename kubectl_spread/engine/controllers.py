@@ -138,11 +138,9 @@ def _create(cluster: SimulatedCluster, owner: ObjectRef, name: str = "", index: 
         pod_class = world.numbered(rolled, name, index) if name else rolled
     if pod_class is None:
         return False
-    workload = world.root(owner)
-    kind = world.kind(pod_class, workload)
     like = world.newest_pods.get(owner)
     record = world.record(owner, pod_class, name or f"{owner.name}-new-{cluster.next_number()}", like)
-    pod = cluster.create(record, kind, workload, owner)
+    pod = cluster.create(record, world.root(owner), owner)
     pod.revised = rolled is not None
     return True
 
@@ -553,7 +551,7 @@ class DaemonRollout:
         pod_class = cluster.rolled[self._workload]
         name = f"{self._workload.name}-new-{cluster.next_number()}"
         record = cluster.world.record(self._workload, pod_class, name, None)
-        created = cluster.create(record, cluster.world.kind(pod_class, pod.workload), pod.workload, pod.owner)
+        created = cluster.create(record, pod.workload, pod.owner)
         created.revised = True
         cluster.pin(created, pod.pin or pod.node)
 

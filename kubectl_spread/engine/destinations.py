@@ -153,7 +153,7 @@ def _created(cluster: SimulatedCluster, like: PodRecord, name: str) -> tuple[Sim
     claims = cluster.volumes.claim_names(like.pod_class)
     record = replace(cluster.world.created_again(like), name=name, claims=() if claims is None else claims.of(name))
     workload = cluster.world.snapshot.workload(like)
-    pod = cluster.create(record, cluster.world.kind(record.pod_class, workload), workload, owner_of(like))
+    pod = cluster.create(record, workload, owner_of(like))
     unknown = UNKNOWN_CLAIMS if claims is None and like.claims else cluster.volumes.of(record).unknown
     return pod, unknown
 

@@ -205,7 +205,7 @@ class Engine:
                 cluster.remove(pod, lost=True)
                 if pod.owner is None:
                     created = self._world.created_again(pod.record)
-                    cluster.create(created, self._world.kind(created.pod_class, pod.workload), pod.workload, None)
+                    cluster.create(created, pod.workload, None)
             return {}
 
         return self._try(remove, self._world.snapshot.workload(pods[0]), ends=ends)

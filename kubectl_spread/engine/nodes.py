@@ -139,12 +139,9 @@ class NodeTable:
     def answers(self, kind: SchedulingKind) -> KindAnswers:
         """Return the answers for a kind."""
         usable = self.sets.usable(kind.pod_class.placement)
-        keys = {
-            hard: [constraint.topology_key for constraint in constraints]
-            for hard, constraints in ((True, kind.hard), (False, kind.soft))
-        }
-        carrying_soft = self.sets.carrying(keys[False]) if kind.all_keys else self.everything
-        carrying_hard = self.sets.carrying(keys[True])
+        carrying_hard = self.sets.carrying(constraint.topology_key for constraint in kind.hard)
+        soft_keys = [constraint.topology_key for constraint in kind.soft]
+        carrying_soft = self.sets.carrying(soft_keys) if kind.all_keys else self.everything
         return KindAnswers(
             usable=usable,
             allowed=usable.fits & usable.tolerated & usable.uncordoned,

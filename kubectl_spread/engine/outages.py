@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 from kubectl_spread.engine.cluster import Outage, SimulatedCluster
 from kubectl_spread.engine.pods import SimulatedPod
@@ -17,6 +17,7 @@ from kubectl_spread.kube.api.labels import zone_of
 from kubectl_spread.kube.api.types import Node
 from kubectl_spread.kube.api.workloads import Job, StatefulSet, ordinal_of
 from kubectl_spread.kube.custom import base_kind
+from kubectl_spread.kube.nodelifecycle import ZoneState
 from kubectl_spread.phrases import plural
 
 _SEEN_BEFORE: Final = 2
@@ -24,28 +25,6 @@ _SEEN_BEFORE: Final = 2
 
 
 _ATTACHED: Final = "their new pods cannot start, because a volume is attached to a node that does not answer"
-
-
-class ZoneState(NamedTuple):
-    """The nodes of a zone that count for its state, and how many of them are NotReady."""
-
-    nodes: int
-    not_ready: int
-
-    @property
-    def down(self) -> bool:
-        """Whether all nodes are NotReady."""
-        return 0 < self.nodes == self.not_ready
-
-    @property
-    def interval(self) -> float | None:
-        """The seconds between two nodes from which pods are evicted; None where none are."""
-        return nodelifecycle.interval(self.nodes, self.not_ready)
-
-    @property
-    def partial(self) -> bool:
-        """Whether most nodes are NotReady, but not all."""
-        return nodelifecycle.is_partial(self.nodes, self.not_ready)
 
 
 def _states(nodes: Iterable[Node], silent: Collection[str]) -> Mapping[tuple[str, str], ZoneState]:

@@ -137,12 +137,8 @@ class Room:
 
     def score(self, number: int) -> int:
         """Return the weighted sum of the scores of a node that depend on resources."""
-        score = self.scores[number]
-        if score is None:
-            score = self.scores[number] = self._compute(number)
-        return score
-
-    def _compute(self, number: int) -> int:
+        if (score := self.scores[number]) is not None:
+            return score
         allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self.used[number]
         has = (allocatable.get(_CPU, 0), allocatable.get(_MEMORY, 0))
         own = self.kind.assumed
@@ -152,6 +148,7 @@ class Room:
             before = (used.get(_CPU, 0), used.get(_MEMORY, 0))
             after = (before[0] + self.own[0], before[1] + self.own[1])
             score += self._weights.balanced_allocation * scores.balanced_allocation(after, before, has)
+        self.scores[number] = score
         return score
 
 

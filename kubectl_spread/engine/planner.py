@@ -353,8 +353,6 @@ class Planner:
         """Return the evictions that may lower a target, the best first; of equal pods only as many as a wave has."""
         if isinstance(target, StaleTarget):
             return [*self._of_stale(target)]
-        if not isinstance(target, SpreadTarget):
-            return []
         first = self._runs[0]
         uneven = target.uneven(first)
         ranked: list[tuple[tuple[object, ...], Candidate]] = []
@@ -495,8 +493,6 @@ class Planner:
             return f"makes room for {listed([named(ref.kind, ref.name) for ref in target.workloads])}"
         if isinstance(target, StaleTarget):
             return target.stale.why
-        if not isinstance(target, SpreadTarget):
-            return ""
         after = max(target.skew(cluster) for cluster in self._runs)
         before = self._before[candidate]
         return f"{noun(target.topology_key)} skew {before} to {after} (maxSkew {target.constraint.max_skew})"

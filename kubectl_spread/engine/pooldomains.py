@@ -9,7 +9,7 @@ topologydomaingroup.go: NewTopology, countDomains, nextDomainTopologySpread, dom
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 from msgspec.structs import replace
@@ -54,6 +54,11 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
         choices: What the pod allows for the topology key, for each alternative of its node affinity.
         autoscalers: The objects of Karpenter.
     """
+
+    filter: ClassVar = "spread"
+    """What a NodePool without such a domain is refused by."""
+    subject: ClassVar = "the constraint"
+    """The constraint, as the subject of a sentence."""
 
     constraint: Constraint
     counts: Mapping[str, int]
@@ -150,16 +155,6 @@ class PoolDomains(msgspec.Struct, frozen=True, eq=False):
     def places(self, pool: NodePool) -> frozenset[str] | None:
         """Return the domains where nodes of a pool can be; None where that is not known."""
         return places_of(pool, self.constraint.topology_key, self.choices, self.autoscalers)
-
-    @property
-    def filter(self) -> str:
-        """What a NodePool without such a domain is refused by."""
-        return "spread"
-
-    @property
-    def subject(self) -> str:
-        """The constraint, as the subject of a sentence."""
-        return "the constraint"
 
     def left(self, pool: NodePool, choice: int) -> frozenset[str] | None:
         """Return the domains that the constraint leaves for nodes of a pool; None where it may leave one not known.

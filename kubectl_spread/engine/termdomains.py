@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -34,6 +34,11 @@ class TermDomains(msgspec.Struct, frozen=True, eq=False):
         autoscalers: The objects of Karpenter.
     """
 
+    filter: ClassVar = "affinity"
+    """What a NodePool without such a domain is refused by."""
+    is_certain: ClassVar = True
+    """Further domains would change nothing: what is left is known by the pods that are there."""
+
     group: TopologyGroup
     subject: str
     kind: SchedulingKind
@@ -44,16 +49,6 @@ class TermDomains(msgspec.Struct, frozen=True, eq=False):
     def key(self) -> str:
         """The topology key."""
         return self.group.key
-
-    @property
-    def filter(self) -> str:
-        """What a NodePool without such a domain is refused by."""
-        return "affinity"
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether further domains would change nothing: what is left is known by the pods that are there."""
-        return True
 
     @property
     def restricts(self) -> bool:

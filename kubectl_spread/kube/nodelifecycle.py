@@ -7,7 +7,7 @@ kube-controller-manager (pkg/controller/nodelifecycle/config and cmd/kube-contro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from kubectl_spread.kube.api.types import READY, Node, Taint, Toleration
 from kubectl_spread.kube.scheduler import taints
@@ -51,23 +51,31 @@ def answers(node: Node) -> bool:
     return not any(taint.key == UNREACHABLE for taint in node.spec.taints)
 
 
-def interval(nodes: int, not_ready: int) -> float | None:
-    """Return the seconds between two nodes of a zone from which pods are evicted; None where none are.
+class ZoneState(NamedTuple):
+    """The nodes of a zone that count for its state, and how many of them are NotReady."""
 
-    Whether all zones of the cluster are NotReady, so that no pods are evicted at all, is for the caller to tell.
+    nodes: int
+    not_ready: int
 
-    Args:
-        nodes: The nodes of the zone.
-        not_ready: How many of them are NotReady.
-    """
-    if not is_partial(nodes, not_ready):
-        return _INTERVAL
-    return _SLOW_INTERVAL if nodes > LARGE else None
+    @property
+    def down(self) -> bool:
+        """Whether all nodes are NotReady."""
+        return 0 < self.nodes == self.not_ready
 
+    @property
+    def partial(self) -> bool:
+        """Whether most nodes are NotReady, but not all."""
+        return _FEWEST <= self.not_ready < self.nodes and self.not_ready / self.nodes >= UNHEALTHY
 
-def is_partial(nodes: int, not_ready: int) -> bool:
-    """Tell whether most nodes of a zone are NotReady, but not all."""
-    return _FEWEST <= not_ready < nodes and not_ready / nodes >= UNHEALTHY
+    @property
+    def interval(self) -> float | None:
+        """The seconds between two nodes from which pods are evicted; None where none are.
+
+        Whether all zones of the cluster are NotReady, so that no pods are evicted at all, is for the caller to tell.
+        """
+        if not self.partial:
+            return _INTERVAL
+        return _SLOW_INTERVAL if self.nodes > LARGE else None
 
 
 def tolerated_seconds(tolerations: Sequence[Toleration], *, comparison_operators: bool) -> float | None:

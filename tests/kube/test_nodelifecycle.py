@@ -23,7 +23,7 @@ from kubectl_spread.kube.api.types import Node, NodeCondition, NodeSpec, NodeSta
     ],
 )
 def test_the_time_between_two_nodes(nodes: int, not_ready: int, seconds: float | None) -> None:
-    assert nodelifecycle.interval(nodes, not_ready) == seconds
+    assert nodelifecycle.ZoneState(nodes, not_ready).interval == seconds
 
 
 @pytest.mark.parametrize(
