@@ -20,21 +20,6 @@ _SHORT_KINDS: Final[Mapping[str, str]] = {
 }
 
 
-_OPTIONS: Final = {
-    "arguments": "an argument",
-    "as_groups": "--as-group",
-    "as_user": "--as",
-    "filename": "-f",
-    "kustomize": "-k",
-}
-"""Maps a parameter to its name on the command line, where that is not the parameter's name with dashes."""
-
-
-def option(parameter: str) -> str:
-    """Return the option that gives a command the value of a parameter, as users write it."""
-    return _OPTIONS.get(parameter) or f"--{parameter.replace('_', '-')}"
-
-
 def plural(number: int, noun: str) -> str:
     """Return ``1 pod``, ``2 pods``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

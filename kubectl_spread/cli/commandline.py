@@ -138,6 +138,11 @@ def _longest(option: click.Parameter) -> str:
     return max(option.opts, key=len)
 
 
+def option_of(ctx: click.Context, parameter: str) -> str:
+    """Return the first name of the option that gives a command the value of a parameter."""
+    return next(option.opts[0] for option in ctx.command.params if option.name == parameter)
+
+
 class Command(click.Command):
     """A command whose help has examples, options in groups and exit statuses.
 

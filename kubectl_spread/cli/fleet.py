@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from kubectl_spread import phrases
 from kubectl_spread.cli import ending, formats, options, output, values
+from kubectl_spread.cli.commandline import option_of
 from kubectl_spread.cli.formats import Output, Printer
 from kubectl_spread.errors import SourceError, SpreadError, UsageError
 
@@ -53,10 +54,6 @@ class ClusterConsole(NamedTuple):
 
     context: str
 
-    def data(self, text: str | bytes) -> None:
-        """Print data unchanged."""
-        output.data(text)
-
     def note(self, text: str) -> None:
         """Print a message on a line of its own."""
         output.note(f"{self.context}: {text}")
@@ -76,17 +73,17 @@ Ask: TypeAlias = Callable[[Mapping[str, Any], ClusterConsole], Answer]
 """Reads one cluster, with the values of the command's options. Several threads call it at once."""
 
 
-def _contexts(chosen: str, parameters: Mapping[str, object], outputs: Sequence[Output]) -> list[str]:
+def _contexts(chosen: str, parameters: Mapping[str, object], printer: Printer) -> list[str]:
     """Return the names of the contexts that ``--contexts`` chooses, each once; nothing is sent."""
     from kubectl_spread.sources.auth import kubeconfig  # noqa: PLC0415 - completion of flags does not need it
 
     allowed = [name for name, each in formats.FORMATS.items() if each.of_several]
-    for destination in outputs:
+    for destination in printer.outputs:
         if destination.form not in allowed:
             raise UsageError(f"--contexts prints one of {', '.join(allowed)}, not {destination.form}")
     for name in _OF_ONE_CLUSTER:
         if parameters.get(name):
-            contradicts = f"--contexts and {phrases.option(name)} contradict each other"
+            contradicts = f"--contexts and {option_of(printer.context, name)} contradict each other"
             raise UsageError(f"{contradicts}: every context names its own cluster")
     available = kubeconfig.load(str(parameters.get("kubeconfig") or ""), os.environ).contexts
     names = sorted(available) if chosen == _ALL else list(dict.fromkeys(filter(None, chosen.split(","))))
@@ -109,7 +106,7 @@ def run(chosen: str, parameters: Mapping[str, Any], ask: Ask, printer: Printer) 
     """
     from kubectl_spread.report import fleet  # noqa: PLC0415 - completion of flags does not need it
 
-    names = _contexts(chosen, parameters, printer.outputs)
+    names = _contexts(chosen, parameters, printer)
     texts: dict[Output, list[str]] = {each: [] for each in printer.outputs if each.form in formats.TABLES}
     readings = _readings([partial(ask, {**parameters, "context": name}, ClusterConsole(name)) for name in names])
     clusters = [_asked(name, reading, texts) for name, reading in zip(names, readings, strict=True)]

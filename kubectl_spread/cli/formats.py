@@ -9,14 +9,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import click
 import msgspec
 
 from kubectl_spread.cli import output
+from kubectl_spread.cli.commandline import option_of
 from kubectl_spread.errors import SourceError, UsageError
-from kubectl_spread.phrases import did_you_mean, option
+from kubectl_spread.phrases import did_you_mean
 from kubectl_spread.report.model import Severity
 
 if TYPE_CHECKING:
@@ -111,6 +112,7 @@ class Printer:
     """Prints the answer of a command as ``-o``, ``--color`` and ``--no-headers`` say, and ends the command.
 
     Attributes:
+        context: The context of the command.
         outputs: The values of ``-o`` in the order of writing: standard output last.
         color: The value of ``--color``.
         headers: Whether tables have headers.
@@ -123,8 +125,8 @@ class Printer:
             UsageError: Two outputs have one path, or an output would replace a file that an option names.
         """
         parameters = context.params
-        self._context = context
-        self.outputs = _outputs(parameters["forms"] or [Output(default)], parameters)
+        self.context = context
+        self.outputs = _outputs(context, parameters["forms"] or [Output(default)])
         self.color: str = parameters["color"]
         self.headers = not parameters.get("no_headers")
 
@@ -173,11 +175,11 @@ class Printer:
 
     def end(self, problems: Sequence[str], severities: Iterable[Severity] = ()) -> None:
         """End the command: with status 2 after errors, with 1 if a severity is ``--fail-on`` or higher."""
-        least = self._context.params.get("fail_on", Severity.WARNING.value)
+        least = self.context.params.get("fail_on", Severity.WARNING.value)
         if problems:
-            self._context.exit(UNANSWERED)
+            self.context.exit(UNANSWERED)
         if least != "never" and any(each >= Severity(least) for each in severities):
-            self._context.exit(1)
+            self.context.exit(1)
 
 
 def _function(name: str) -> Callable[..., str]:
@@ -195,7 +197,7 @@ _READ: Final = (
 """The parameters whose value is a file to read, or several."""
 
 
-def _outputs(chosen: Sequence[Output], parameters: Mapping[str, Any]) -> list[Output]:
+def _outputs(context: click.Context, chosen: Sequence[Output]) -> list[Output]:
     """Return the outputs in the order of writing: standard output last.
 
     Raises:
@@ -208,17 +210,27 @@ def _outputs(chosen: Sequence[Output], parameters: Mapping[str, Any]) -> list[Ou
             f"{_DASH} is not the name of an output file: without a file the report goes to standard output "
             f"(write ./{_DASH} for a file of that name)"
         )
-    paths = [file and os.path.abspath(file) for file in files]  # noqa: PTH100 - pathlib keeps ".."
+    paths = [file and _absolute(file) for file in files]
     for file, path in zip(files, paths, strict=True):
         if paths.count(path) > 1:
             raise UsageError(f"several -o go to {file or 'standard output'}: write -o FORMAT=FILE")
     for name in _READ:
-        value = parameters.get(name) or ()
+        value = context.params.get(name) or ()
         for read in value if isinstance(value, tuple) else (value,):
-            if (path := os.path.abspath(read)) in paths:  # noqa: PTH100 - likewise
+            if (path := _absolute(read)) in paths:
                 file = files[paths.index(path)]
-                raise UsageError(f"-o would replace {file}, and {option(name)} reads that file: name another file")
+                raise UsageError(
+                    f"-o would replace {file}, and {option_of(context, name)} reads that file: name another file"
+                )
     return sorted(chosen, key=lambda each: each.file is None)
+
+
+def _absolute(path: str) -> str:
+    """Return an absolute path, or the path as it is where the current directory is gone; links are not followed."""
+    try:
+        return os.path.abspath(path)  # noqa: PTH100 - pathlib keeps ".."
+    except OSError:
+        return path
 
 
 def write(text: str, file: str | None) -> None:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kubectl_spread.cli import options, output
+from kubectl_spread.cli import options
 from kubectl_spread.cli.formats import UNANSWERED
 
 if TYPE_CHECKING:
-    from kubectl_spread.run.filtering import Treatment
+    from kubectl_spread.cli.filtering import Treatment
 
 _REFUSED: Final = 1
 _form: Final = options.form("json", "yaml", about="Print a report in this format instead of the manifests.")
@@ -61,9 +61,9 @@ def unmerge(context: click.Context, /, form: str | None, **parameters: object) -
 def _filter(
     context: click.Context, treat: Treatment, form: str | None, parameters: dict[str, object], *, leaves_out: bool
 ) -> None:
-    from kubectl_spread.run.filtering import FilterRun  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.cli.filtering import FilterRun  # noqa: PLC0415 - completion of flags does not need it
 
-    run = FilterRun(output, treat, form, leaves_out=leaves_out)
+    run = FilterRun(treat, form, leaves_out=leaves_out)
     run.read(parameters)
     if run.failed:
         context.exit(UNANSWERED)

@@ -25,8 +25,8 @@ from kubectl_spread.render.table import Layout
 from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
+from kubectl_spread.run import hints
 from kubectl_spread.run.collect import check_options
-from kubectl_spread.run.hints import gone, hints, unknown_keys
 from kubectl_spread.run.requests import flags
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
@@ -69,8 +69,7 @@ def follow(
         while True:
             try:
                 with following.evaluation() as run:
-                    run.notes += hints(options, run.audit)
-                    run.problems += unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+                    hints.add(run)
                     picture = _picture(run, run.report(baseline), form, layout_of, color)
                     if picture.lasting != last_text:
                         display.show(picture)
@@ -131,7 +130,7 @@ def _picture(
             return table.check(answer, layout, terminal)
         return "" if silent else structured.names(answer) if form == "name" else structured.json_line(answer)
 
-    messages = [*run.notes, *map(output.problem, run.problems), *filter(None, [gone(report.summary)])]
+    messages = [*run.notes, *map(output.problem, run.problems), *filter(None, [hints.gone(report.summary)])]
     messages += [run.nothing_found()] if silent and not run.problems else []
     return Picture(
         time=datetime.now().astimezone().isoformat(timespec="seconds"),

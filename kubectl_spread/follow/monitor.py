@@ -30,7 +30,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules import RULES
 from kubectl_spread.rules.model import SelectedRules
-from kubectl_spread.run.hints import unknown_keys
+from kubectl_spread.run import hints
 from kubectl_spread.run.options import CheckOptions, target_for
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.transport import elapsed
@@ -158,7 +158,6 @@ class Monitor:
             CombinedError: The scheduler's configuration has errors.
         """
         _refuse(options)
-        self._options = options
         self._cluster = cluster
         self._telemetry = telemetry
         self._interval = interval
@@ -250,9 +249,8 @@ class Monitor:
 
     def _tell(self, run: CheckRun) -> None:
         """Print the messages of a run that the last one did not have."""
-        listed = run.nodes == "listed"
-        keys = unknown_keys(self._options, run.audit.snapshot.nodes, listed=listed)
-        before, self._messages = self._messages, [*run.problems, *run.notes, *keys]
+        hints.add(run)
+        before, self._messages = self._messages, [*run.problems, *run.notes]
         for text in self._messages:
             if text not in before:
                 self._say(text)

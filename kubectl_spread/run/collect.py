@@ -49,8 +49,7 @@ def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     """
     run = read(parameters, console, from_files, _from_cluster)
     options = run.options
-    run.notes += hints.hints(options, run.audit)
-    run.problems += hints.unknown_keys(options, run.audit.snapshot.nodes, listed=run.nodes == "listed")
+    hints.add(run)
     if options.needs_nodes:
         run.unknown = needs.unknown_resources(run.audit, explaining=options.explaining)
         run.problems += run.unknown

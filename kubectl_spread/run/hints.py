@@ -24,6 +24,7 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.model import unknown
 from kubectl_spread.run.options import CheckOptions
+from kubectl_spread.run.run import CheckRun
 
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"
@@ -33,12 +34,13 @@ _NOT_LOOKED_UP: Final = "no nodes were read, and only nodes tell the domains (re
 _NO_SERVICES: Final = "no Services in what was read: default constraints select by the pods' owners alone"
 
 
-def hints(options: CheckOptions, audit: Audit) -> list[str]:
-    """Return notes on expected keys that no constraint has, and on words that name no rule."""
-    return [*_unused_keys(options, audit), *_unknown_words(audit)]
+def add(run: CheckRun) -> None:
+    """Add notes on expected keys that no constraint has and on words that name no rule, and errors about keys."""
+    run.notes += [*_unused_keys(run.options, run.audit), *_unknown_words(run.audit)]
+    run.problems += _unknown_keys(run.options, run.snapshot.nodes, listed=run.nodes == "listed")
 
 
-def unknown_keys(options: CheckOptions, nodes: Iterable[Node], *, listed: bool) -> list[str]:
+def _unknown_keys(options: CheckOptions, nodes: Iterable[Node], *, listed: bool) -> list[str]:
     """Return errors about keys of ``--expect-domains`` and ``--by`` that no node has, or that cannot be looked up.
 
     Args:

@@ -34,16 +34,10 @@ from kubectl_spread.sources.paths import without_secrets
 
 
 class Console(Protocol):
-    """Prints data, messages and errors of a run."""
-
-    def data(self, text: str | bytes, /) -> None:
-        """Print data unchanged."""
+    """Prints the messages of a run."""
 
     def note(self, text: str, /) -> None:
         """Print a message on a line of its own."""
-
-    def error(self, text: str, /) -> None:
-        """Print an error on a line of its own."""
 
     def progress(self, text: str, /) -> None:
         """Show the progress of the run until other text is printed."""

@@ -122,7 +122,7 @@ class Comparing(Monitor):
         if published is None or published.report.cluster.resource_versions == self._versions:
             return evaluated
         self._versions = published.report.cluster.resource_versions
-        compare(published, self.exact, self._options)
+        compare(published, self.exact, self._following._options)
         self.compared += 1
         if self.compared % 100 == 0:
             print(time.strftime("%X"), self.compared, "states compared", flush=True)

@@ -10,6 +10,7 @@ from msgspec import UNSET
 
 from kubectl_spread.audit.merge import merging
 from kubectl_spread.audit.merge.merging import Outcome
+from kubectl_spread.cli import output
 from kubectl_spread.errors import DecodeError, Position, SourceError, UsageError
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.api.workloads import WorkloadObject
@@ -18,7 +19,6 @@ from kubectl_spread.phrases import plural
 from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
 from kubectl_spread.run.options import CheckOptions, target_for
-from kubectl_spread.run.run import Console
 from kubectl_spread.sources import edit
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import Chunk
@@ -34,7 +34,6 @@ class FilterRun(msgspec.Struct):
     """One run over all files.
 
     Attributes:
-        console: Prints manifests or the report, and messages.
         treat: The function that merges or unmerges a pod.
         form: The format of the report; None to write manifests.
         leaves_out: Whether refused objects are left out of the output.
@@ -46,7 +45,6 @@ class FilterRun(msgspec.Struct):
         items: The items of the report.
     """
 
-    console: Console
     treat: Treatment
     form: str | None
     leaves_out: bool
@@ -69,10 +67,10 @@ class FilterRun(msgspec.Struct):
             raise UsageError("must specify one of -f and -k")
         target_version = target_for(options, None)
         if target_version.assumption:
-            self.console.note(target_version.assumption)
+            output.note(target_version.assumption)
         files = chosen.choose(options.filename, recursive=options.recursive, kustomize=options.kustomize)
         for note in (*target_version.warnings, *files.notes):
-            self.console.note(note)
+            output.note(note)
         for file in files.expand():
             try:
                 self._file(file, files, target_version.behaviour)
@@ -81,10 +79,10 @@ class FilterRun(msgspec.Struct):
         if self.documents == self.passed_over and not self.failed:
             self._fail(manifests.without_objects(files.paths))
         if self.passed_over:
-            self.console.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
+            output.note(f"left out, as not Kubernetes objects: {plural(self.passed_over, 'document')}")
         if self.form:
             report = mergereport.MergeReport(items=tuple(self.items))
-            self.console.data(structured.document(report, self.form))
+            output.data(structured.document(report, self.form))
 
     def _file(self, file: File, files: ChosenFiles, behaviour: Behaviour) -> None:
         for chunk in edit.read(bytes(files.content(file)), file.source):
@@ -112,7 +110,7 @@ class FilterRun(msgspec.Struct):
         except DecodeError as error:
             self._fail(error)
             return
-        self.console.data(edit.encoded(self._stream.add(chunk, text)))
+        output.data(edit.encoded(self._stream.add(chunk, text)))
 
     def _changes(
         self, members: list[RawObject], chunk: Chunk, source: str, behaviour: Behaviour
@@ -161,12 +159,12 @@ class FilterRun(msgspec.Struct):
             *(f"Warning: {warning}" for warning in outcome.warnings),
             *outcome.notes,
         ):
-            self.console.note(f"{subject}: {text}")
+            output.note(f"{subject}: {text}")
         return outcome
 
     def _fail(self, error: SourceError | DecodeError) -> None:
         self.failed = True
-        self.console.error(str(error))
+        output.error(str(error))
 
 
 def _is_evaluated(member: RawObject) -> bool:
