@@ -18,7 +18,7 @@ from kubectl_spread.kube.features import Behaviour
 from kubectl_spread.phrases import plural
 from kubectl_spread.render import structured
 from kubectl_spread.report import mergereport
-from kubectl_spread.run.options import CheckOptions, target_for
+from kubectl_spread.run.options import CheckOptions, options_of, target_for
 from kubectl_spread.sources import edit
 from kubectl_spread.sources.decode.json_objects import Path
 from kubectl_spread.sources.edit import Chunk
@@ -62,7 +62,7 @@ class FilterRun(msgspec.Struct):
         Raises:
             UsageError: The options name no files, or contradict each other.
         """
-        options = msgspec.convert(arguments, CheckOptions)
+        options = options_of(arguments, CheckOptions)
         if not options.reads_files:
             raise UsageError("must specify one of -f and -k")
         target_version = target_for(options, None)

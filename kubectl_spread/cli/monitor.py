@@ -62,16 +62,16 @@ def monitor(
     """
     from kubectl_spread.follow import monitor as following  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.follow import server  # noqa: PLC0415 - likewise
-    from kubectl_spread.run.collect import check_options  # noqa: PLC0415 - likewise
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - completion of flags does not need it
+    from kubectl_spread.run.options import check_options, options_of  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.apiserver.watch import WatchedCluster  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.auth.connection import ConnectionFlags  # noqa: PLC0415 - likewise
 
     pause, oldest = _seconds("--interval", interval), _seconds("--max-age", max_age)
     if pause >= oldest:
         raise UsageError(f"--interval {interval} is not shorter than --max-age {max_age}: each state would be too old")
     own, stop = following.Telemetry(), threading.Event()
     with ExitStack() as stack:
-        cluster = WatchedCluster.connect(flags(parameters), output.note, output.progress)
+        cluster = WatchedCluster.connect(options_of(parameters, ConnectionFlags), output.note, output.progress)
         stack.enter_context(closing(cluster))
         monitored = following.Monitor(
             check_options(parameters), cluster, own, interval=pause, max_age=oldest, say=output.note

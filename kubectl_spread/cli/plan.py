@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import click
 
@@ -41,16 +41,7 @@ _MOST_RUNS: Final = 1_000
 @options.color
 @options.connection
 @click.pass_context
-def plan(
-    context: click.Context,
-    /,
-    *,
-    soft: bool,
-    max_per_workload: int,
-    runs: int,
-    seed: int,
-    **parameters: Any,
-) -> None:
+def plan(context: click.Context, /, **parameters: object) -> None:
     """Show which evictions correct skews above maxSkew and stale selectors, and in which order.
 
     Each eviction is tried in simulations before it is named, within disruption budgets. Nothing is changed. The format
@@ -59,11 +50,12 @@ def plan(
     from kubectl_spread.render import plan as plans  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.render import shell  # noqa: PLC0415 - likewise
     from kubectl_spread.run import plan as planning  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.options import options_of  # noqa: PLC0415 - likewise
     from kubectl_spread.run.simulate import collect  # noqa: PLC0415 - likewise
 
     printer = Printer(context)
     run = collect(parameters, output)
-    chosen = planning.PlanOptions(runs=runs, seed=seed, soft=soft, most=max_per_workload)
+    chosen = options_of(parameters, planning.PlanOptions)
     report = planning.report(run, chosen)
     command = planning.command(run.options, chosen)
     output.result(run.notes, run.problems)

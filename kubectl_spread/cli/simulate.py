@@ -119,10 +119,6 @@ def simulate(
     context: click.Context,
     /,
     *,
-    seconds: float,
-    runs: int | None,
-    seed: int,
-    autoscale: bool,
     contexts: str,
     **parameters: Any,
 ) -> None:
@@ -134,13 +130,14 @@ def simulate(
     """
     from kubectl_spread.render import shell  # noqa: PLC0415 - completion of flags does not need it
     from kubectl_spread.run import simulate as simulating  # noqa: PLC0415 - likewise
+    from kubectl_spread.run.options import options_of  # noqa: PLC0415 - likewise
 
     events = _events(context, parameters)
     if not events:
         names = ", ".join(f"--{name}" for name in _NAMES)
         raise UsageError(f"nothing happens: give at least one event ({names})")
     printer = Printer(context)
-    limits = simulating.Limits(runs=runs or 0, seconds=seconds, seed=seed, autoscale=autoscale)
+    limits = options_of(parameters, simulating.Limits)
     if contexts:
         fleet.run(contexts, parameters, partial(_read, events, limits, printer), printer)
         return

@@ -226,12 +226,13 @@ def _of_files(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
 
 def _live(parameters: Mapping[str, Any], kind: str) -> list[ObjectMeta]:
     """Return the metadata of some objects in the cluster and the namespace that the options choose."""
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415 - it needs urllib3 and protobuf
+    from kubectl_spread.run.options import options_of  # noqa: PLC0415 - only candidates from clusters need it
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415 - likewise
+    from kubectl_spread.sources.auth.connection import ConnectionFlags  # noqa: PLC0415 - likewise
     from kubectl_spread.sources.decode.resources import BY_KIND, NAMESPACES, NODES  # noqa: PLC0415 - likewise
 
     resource = {**BY_KIND, "Namespace": NAMESPACES, "Node": NODES}[kind]
-    connection = flags(parameters)
+    connection = options_of(parameters, ConnectionFlags)
     timeout = f"{_PATIENCE}s" if connection.request_timeout in ("", "0") else connection.request_timeout
     with closing(LiveCluster.connect(msgspec.structs.replace(connection, request_timeout=timeout))) as cluster:
         return cluster.metadata(resource, cluster.namespace, _MOST)

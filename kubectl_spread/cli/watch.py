@@ -26,10 +26,10 @@ from kubectl_spread.render.terminal import Terminal
 from kubectl_spread.report.model import Report
 from kubectl_spread.rules.engine import Baseline
 from kubectl_spread.run import hints
-from kubectl_spread.run.collect import check_options
-from kubectl_spread.run.requests import flags
+from kubectl_spread.run.options import check_options, options_of
 from kubectl_spread.run.run import CheckRun
 from kubectl_spread.sources.apiserver.watch import WatchedCluster
+from kubectl_spread.sources.auth.connection import ConnectionFlags
 
 _INTERVAL: Final = 1.0
 """The least number of seconds between two evaluations."""
@@ -61,7 +61,7 @@ def follow(
     if options.reads_files:
         raise UsageError("--watch: only a cluster can be watched, not files (-f, -k)")
     display = Screen() if form != "json" and is_screen() else Pipe(form)
-    cluster = WatchedCluster.connect(flags(parameters), display.note, display.progress)
+    cluster = WatchedCluster.connect(options_of(parameters, ConnectionFlags), display.note, display.progress)
     with closing(cluster), closing(display):
         following = Following(options, cluster, interval=_INTERVAL, events=True)
         last_text: tuple[str, Sequence[str]] | None = None

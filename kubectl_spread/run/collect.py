@@ -8,15 +8,13 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.evaluation.evaluate import evaluate
 from kubectl_spread.audit.snapshot.records import Manifest
 from kubectl_spread.audit.snapshot.snapshot import Snapshot
 from kubectl_spread.diagnosis import needs
-from kubectl_spread.errors import CombinedError, NotFoundError, SourceError, UsageError
-from kubectl_spread.kube.api import content
+from kubectl_spread.errors import CombinedError, NotFoundError, SourceError
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.types import Pod
 from kubectl_spread.kube.api.workloads import KINDS, WorkloadObject
@@ -26,7 +24,7 @@ from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.phrases import plural, some
 from kubectl_spread.report import model
 from kubectl_spread.run import hints, names, schedulers
-from kubectl_spread.run.options import CheckOptions, target_for
+from kubectl_spread.run.options import CheckOptions, check_options, options_of, target_for
 from kubectl_spread.run.run import CheckRun, Console, Run
 
 if TYPE_CHECKING:
@@ -56,20 +54,6 @@ def collect(parameters: Mapping[str, object], console: Console) -> CheckRun:
     return run
 
 
-def check_options(parameters: Mapping[str, object]) -> CheckOptions:
-    """Return a command's options, without those of the connection.
-
-    Raises:
-        UsageError: No namespace has such a name.
-    """
-    options = msgspec.convert(
-        {name: parameters[name] for name in CheckOptions.__struct_fields__ if name in parameters}, CheckOptions
-    )
-    if options.namespace and any(content.dns_label_problems(options.namespace)):
-        raise UsageError(f'-n: "{options.namespace}" is not the name of a namespace (write one name, or -A for all)')
-    return options
-
-
 AnyRun = TypeVar("AnyRun", bound=Run)
 
 
@@ -94,10 +78,11 @@ def read(
     if options.reads_files and (run := from_files(options)) is not None:
         return run
     # Input from files needs neither urllib3 nor protobuf.
-    from kubectl_spread.run.requests import flags  # noqa: PLC0415
     from kubectl_spread.sources.apiserver.cluster import LiveCluster  # noqa: PLC0415
+    from kubectl_spread.sources.auth.connection import ConnectionFlags  # noqa: PLC0415
 
-    with closing(LiveCluster.connect(flags(parameters), console.note, console.progress)) as cluster:
+    flags = options_of(parameters, ConnectionFlags)
+    with closing(LiveCluster.connect(flags, console.note, console.progress)) as cluster:
         return from_cluster(options, cluster)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import UNSET
 
@@ -24,7 +24,9 @@ from kubectl_spread.report import model, projections
 from kubectl_spread.rules import RULES, engine
 from kubectl_spread.rules.model import unknown
 from kubectl_spread.run.options import CheckOptions
-from kubectl_spread.run.run import CheckRun
+
+if TYPE_CHECKING:
+    from kubectl_spread.run.run import CheckRun
 
 _NO_MANAGED_FIELDS: Final = (
     "no managedFields in what was read: capture with --show-managed-fields to see who changed a label"

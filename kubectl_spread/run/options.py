@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
@@ -24,6 +24,7 @@ from kubectl_spread.rules.model import Selection, unknown
 from kubectl_spread.rules.remedy import CommandFlags
 from kubectl_spread.run import names
 
+Options = TypeVar("Options", bound=msgspec.Struct)
 _STDIN: Final = "-"
 
 
@@ -239,6 +240,27 @@ class CheckOptions(msgspec.Struct, frozen=True, kw_only=True):
             fields=tuple(FieldRequirement(field, value, equal) for field, value, equal in fields),
             targets=targets,
         )
+
+
+def options_of(parameters: Mapping[str, object], type_: type[Options]) -> Options:
+    """Return the options of one type among the values of a command's options, by parameter name.
+
+    Options without a value keep their default.
+    """
+    values = {name: parameters.get(name) for name in type_.__struct_fields__}
+    return msgspec.convert({name: value for name, value in values.items() if value is not None}, type_)
+
+
+def check_options(parameters: Mapping[str, object]) -> CheckOptions:
+    """Return a command's options, without those of the connection.
+
+    Raises:
+        UsageError: No namespace has such a name.
+    """
+    options = options_of(parameters, CheckOptions)
+    if options.namespace and any(content.dns_label_problems(options.namespace)):
+        raise UsageError(f'-n: "{options.namespace}" is not the name of a namespace (write one name, or -A for all)')
+    return options
 
 
 def minor_of(option: str, version: str) -> int | None:

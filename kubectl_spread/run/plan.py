@@ -54,13 +54,13 @@ class PlanOptions(msgspec.Struct, frozen=True):
         runs: The number of runs in which each wave is tried.
         seed: Decides what is not determined.
         soft: Whether skews of soft constraints are ended too.
-        most: The most pods of a workload that a wave evicts.
+        max_per_workload: The most pods of a workload that a wave evicts.
     """
 
     runs: int
     seed: int
     soft: bool
-    most: int
+    max_per_workload: int
 
 
 def report(run: SimulateRun, options: PlanOptions) -> SpreadPlan:
@@ -130,7 +130,9 @@ def planner(run: SimulateRun, options: PlanOptions, world: World) -> Planner:
             raise NotFoundError(no_resources(run.reported.namespace))
         run.note_nothing()
     stale = _stale(run.snapshot, run.target_version.facts(run.options))
-    return Planner(world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.most)
+    return Planner(
+        world, stale, scope, runs=options.runs, seed=options.seed, soft=options.soft, most=options.max_per_workload
+    )
 
 
 def command(options: CheckOptions, plan: PlanOptions) -> str:
@@ -147,7 +149,7 @@ def command(options: CheckOptions, plan: PlanOptions) -> str:
     words += ["-A"] if options.all_namespaces else []
     words += (word for flag, values in texts.items() for value in values if value for word in (flag, value))
     words += ["--soft"] if plan.soft else []
-    words += ["--max-per-workload", str(plan.most)] if plan.most > 1 else []
+    words += ["--max-per-workload", str(plan.max_per_workload)] if plan.max_per_workload > 1 else []
     return str(flagged(CommandLine([*words, "-o", "script", "|", "sh"]), CommandFlags(options.kubectl_flags)))
 
 

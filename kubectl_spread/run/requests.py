@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, TypeVar
 
-import msgspec
 from msgspec.structs import replace
 
 from kubectl_spread.audit.snapshot.scope import Scope
@@ -23,7 +22,6 @@ from kubectl_spread.kube.scheduler.configuration import Profile
 from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
-from kubectl_spread.sources.auth.connection import ConnectionFlags
 from kubectl_spread.sources.decode import resources
 from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.resources import Resource
@@ -164,10 +162,3 @@ class Requests:
         needed = self._detailed and isinstance(read, WorkloadObject)
         fields = tuple(read.metadata.managed_fields) if needed else ()
         return replace(read, metadata=replace(read.metadata, managed_fields=fields))
-
-
-def flags(parameters: Mapping[str, object]) -> ConnectionFlags:
-    """Return the connection flags among a command's options; flags without a value keep their default."""
-    values = {name: parameters.get(name) for name in ConnectionFlags.__struct_fields__}
-    stated = {name: value for name, value in values.items() if value is not None and value is not False}
-    return msgspec.convert(stated, ConnectionFlags)

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -45,14 +45,16 @@ from kubectl_spread.report.model import Cluster
 from kubectl_spread.report.simulation import SpreadSimulation
 from kubectl_spread.run import names, schedulers
 from kubectl_spread.run.collect import read, read_files
+from kubectl_spread.run.live import confirm_namespace, pods_of, read_fields
+from kubectl_spread.run.nodeautoscalers import add_node_autoscalers
 from kubectl_spread.run.options import CheckOptions, TargetVersion, split, target_for
+from kubectl_spread.run.requests import NO_CLASSES, Requests
 from kubectl_spread.run.run import ClusterIdentity, Console, Run, cluster_header, no_resources
 from kubectl_spread.simulate import outcome
-
-if TYPE_CHECKING:
-    from kubectl_spread.run.requests import Requests
-    from kubectl_spread.sources.apiserver.cluster import LiveCluster
-    from kubectl_spread.sources.files.manifests import Loaded
+from kubectl_spread.sources.apiserver.cluster import LiveCluster
+from kubectl_spread.sources.decode import resources
+from kubectl_spread.sources.files import chosen, manifests
+from kubectl_spread.sources.files.manifests import Loaded
 
 _KINDS: Final = frozenset(kind for _, kind in KINDS)
 _NO_BUDGETS: Final = "no PodDisruptionBudgets in what was read: a drain is not kept from evicting pods"
@@ -80,16 +82,16 @@ class Limits(msgspec.Struct, frozen=True):
     """How often a simulation runs.
 
     Attributes:
-        runs: The number of runs; 0 for as many as there is time for.
+        runs: The number of runs; None for as many as there is time for.
         seconds: The time for runs and for trials of fixes; the first run may take longer.
         seed: Decides what is not determined.
         autoscale: Whether autoscalers make nodes for pods that wait.
     """
 
-    runs: int
     seconds: float
     seed: int
     autoscale: bool
+    runs: int | None = None
 
 
 class Unread(msgspec.Struct, frozen=True):
@@ -274,8 +276,6 @@ class SimulateRun(Run, kw_only=True):
             NotFoundError: The namespace of a workload that names none is not in the capture.
             CombinedError: The API server would refuse some of them, or they are too large.
         """
-        from kubectl_spread.sources.files import chosen, manifests  # noqa: PLC0415 - only --apply needs it
-
         namespace = self.reported.namespace or manifests.NAMESPACE
         reading = manifests.ManifestReading(chosen.choose((path,), recursive=False), namespace=namespace)
         errors: list[SpreadError] = []
@@ -475,10 +475,6 @@ def _from_cluster(options: CheckOptions, cluster: LiveCluster, written: list[Loa
 
     Manifests that are ``written`` for it get its namespace, as with ``kubectl apply``, if they name none.
     """
-    from kubectl_spread.run.live import confirm_namespace, pods_of, read_fields  # noqa: PLC0415 - files need no protobuf
-    from kubectl_spread.run.nodeautoscalers import add_node_autoscalers  # noqa: PLC0415 - as above
-    from kubectl_spread.run.requests import Requests  # noqa: PLC0415 - as above
-
     scope = options.scope(cluster.namespace)
     if written and not scope.all_namespaces:
         written[:] = [loaded.with_namespace(scope.namespace) for loaded in written]
@@ -529,9 +525,6 @@ def _add_others(requests: Requests, snapshot: Snapshot, problems: list[str]) -> 
     Raises:
         SourceError: Nodes cannot be read, or anything else for another reason than a missing permission.
     """
-    from kubectl_spread.run.requests import NO_CLASSES  # noqa: PLC0415 - only live runs need it
-    from kubectl_spread.sources.decode import resources  # noqa: PLC0415 - likewise
-
     try:
         requests.add(resources.NODES, snapshot)
     except ForbiddenError as error:

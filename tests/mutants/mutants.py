@@ -297,7 +297,7 @@ MUTANTS: Final = (
     Mutant(
         "merge succeeds for a workload whose pods would all be refused",
         "exit status",
-        "run/filtering.py",
+        "cli/filtering.py",
         "self.refused = self.refused or bool(outcome.errors or pod_errors)",
         "self.refused = self.refused or bool(outcome.errors)",
         ("merge/test_commands.py",),

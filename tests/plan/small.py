@@ -78,7 +78,7 @@ def made(objects: Sequence[Json], directory: Path) -> Planner:
     path = directory / "cluster.json"
     path.write_text("\n".join(map(json.dumps, objects)), encoding="utf-8")
     run = collect({"filename": (str(path),)}, output)
-    return planner(run, PlanOptions(runs=10, seed=0, soft=False, most=1), run.world())
+    return planner(run, PlanOptions(runs=10, seed=0, soft=False, max_per_workload=1), run.world())
 
 
 def carried_out(objects: Sequence[Json], pods: Iterable[tuple[str, str, str]]) -> list[Json]:

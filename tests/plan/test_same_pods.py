@@ -40,7 +40,7 @@ def planned(arguments: dict[str, object], finding: Finding, *, soft: bool) -> tu
         run = collect({**arguments, "arguments": words, "namespace": finding.namespace}, output)
     except CombinedError as error:
         return [], str(error)
-    plan = planner(run, PlanOptions(runs=10, seed=0, soft=soft, most=1), run.world()).plan()
+    plan = planner(run, PlanOptions(runs=10, seed=0, soft=soft, max_per_workload=1), run.world()).plan()
     waves = [{(step.record.namespace, step.record.name) for step in wave} for wave in plan.waves]
     return waves, str(plan.left)
 

@@ -31,7 +31,7 @@ _IMPERSONATED: Final = ("as-uid", "as-groups", "as-user-extra")
 
 
 class ConnectionFlags(Secretive, frozen=True):
-    """kubectl's flags of the same names; "", () and None if not set.
+    """kubectl's flags of the same names.
 
     Attributes:
         as_user: ``--as``.
@@ -57,7 +57,7 @@ class ConnectionFlags(Secretive, frozen=True):
     certificate_authority: str = ""
     client_certificate: str = ""
     client_key: str = ""
-    insecure_skip_tls_verify: bool | None = None
+    insecure_skip_tls_verify: bool = False
     tls_server_name: str = ""
     proxy_url: str = ""
     disable_compression: bool = False
@@ -176,8 +176,8 @@ def _override_cluster(cluster: Section, flags: ConnectionFlags) -> Section:
         cluster["certificate-authority"] = str(paths.absolute(flags.certificate_authority))
     elif flags.insecure_skip_tls_verify:
         cluster = _without(cluster, *authority)
-    if flags.insecure_skip_tls_verify is not None:
-        cluster = {**cluster, "insecure-skip-tls-verify": flags.insecure_skip_tls_verify}
+    if flags.insecure_skip_tls_verify:
+        cluster = {**cluster, "insecure-skip-tls-verify": True}
     if flags.proxy_url:
         cluster = {**cluster, "proxy-url": flags.proxy_url}
     if flags.disable_compression:
