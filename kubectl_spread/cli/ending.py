@@ -81,6 +81,9 @@ def text(error: Exception) -> str:
     return bug(error)
 
 
+_received: list[int] = []
+"""The signals that were to end the program."""
+
 _SIGNALLED: Final = 128
 """Shells add the number of the signal to this, for the exit status."""
 
@@ -103,7 +106,20 @@ def exit_on_signals() -> None:
 
 
 def _end(number: int, _frame: FrameType | None) -> NoReturn:
+    _received.append(number)
     raise SignalExit(number)
+
+
+def exit_if_signalled() -> None:
+    """End the program for a signal that it has received; Python loses an exception that is raised in a finalizer.
+
+    Source: CPython 3.11 Modules/_io/iobase.c, iobase_finalize, which clears the errors of ``closed`` and ``close``.
+
+    Raises:
+        SignalExit: There was such a signal.
+    """
+    if _received:
+        raise SignalExit(_received[-1])
 
 
 def run(program: Callable[[], object]) -> None:

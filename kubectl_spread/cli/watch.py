@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from kubectl_spread.cli import formats, output
+from kubectl_spread.cli import ending, formats, output
 from kubectl_spread.cli.formats import Output
 from kubectl_spread.errors import SourceError, UsageError
 from kubectl_spread.follow.following import Following
@@ -62,30 +62,35 @@ def follow(
         raise UsageError("--watch: only a cluster can be watched, not files (-f, -k)")
     display = Screen() if form != "json" and is_screen() else Pipe(form)
     cluster = WatchedCluster.connect(options_of(parameters, ConnectionFlags), display.note, display.progress)
+    following = Following(options, cluster, interval=_INTERVAL, events=True)
+    last_text: tuple[str, Sequence[str]] | None = None
+
+    def look() -> None:
+        nonlocal last_text
+        with following.evaluation() as run:
+            hints.add(run)
+            picture = _picture(run, run.report(baseline), form, layout_of, color)
+            if picture.lasting != last_text:
+                display.show(picture)
+                last_text = picture.lasting
+
     with closing(cluster), closing(display):
-        following = Following(options, cluster, interval=_INTERVAL, events=True)
-        last_text: tuple[str, Sequence[str]] | None = None
+        look()
         trouble = ""
         while True:
-            try:
-                with following.evaluation() as run:
-                    hints.add(run)
-                    picture = _picture(run, run.report(baseline), form, layout_of, color)
-                    if picture.lasting != last_text:
-                        display.show(picture)
-                        last_text = picture.lasting
-                trouble = ""
-            except SourceError as error:
-                if last_text is None:
-                    raise
-                # The first report worked, so that this one works too when the API server has recovered.
-                trouble = str(error)
             # The automatic collection is off, and each report leaves cycles behind.
             gc.collect()
             while not following.due:
+                ending.exit_if_signalled()
                 following.wait(_TICK)
                 display.tell_connection(cluster.lost or trouble)
                 display.fit()
+            try:
+                look()
+                trouble = ""
+            except SourceError as error:
+                # The first report worked, so that this one works too when the API server has recovered.
+                trouble = str(error)
 
 
 def _form(outputs: Sequence[Output]) -> str:

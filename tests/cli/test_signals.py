@@ -37,6 +37,21 @@ urllib3.util.ssl_.SSLContext = Slow
 {MAIN}
 """
 """The key is in a file while OpenSSL reads it, on platforms without files in memory."""
+IN_A_FINALIZER: Final = f"""
+import gc, io, os, signal
+class Response(io.IOBase):
+    @property
+    def closed(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return True
+collect = gc.collect
+def collecting():
+    Response()
+    return collect()
+gc.collect = collecting
+{MAIN}
+"""
+"""Ctrl-C arrives while the watch frees a response, where Python loses what the handler raises."""
 SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 
@@ -169,6 +184,13 @@ def test_a_private_key_in_a_file_is_removed(watched: Watched, number: signal.Sig
         process.communicate(timeout=30)
     assert watched.files == []
     assert process.returncode == 128 + number
+
+
+def test_a_signal_while_a_response_is_freed_ends_the_watch(watched: Watched) -> None:
+    with watched.running(sys.executable, "-c", IN_A_FINALIZER) as process:
+        _, stderr = process.communicate(timeout=30)
+    assert process.returncode == 128 + signal.SIGINT, stderr
+    assert "Traceback" not in stderr
 
 
 def test_files_on_other_platforms_end_before_the_first_request(watched: Watched) -> None:
