@@ -99,14 +99,13 @@ def check(
     run = collect(parameters, output)
     report = run.located(run.report(loaded_baseline))
     ending.trace(*(fault.error for fault in run.faults))
-    chosen = [formats.FORMATS[destination.form] for destination in printer.outputs]
-    output.messages(run, header=printer.headers and any(form.document for form in chosen))
+    output.messages(run, header=printer.prints_header)
     output.result(filter(None, [gone(report.summary)]), ())
-    if run.silent and not run.problems and any(form.silent for form in chosen):
+    if run.silent and not run.problems and any(formats.FORMATS[each.form].silent for each in printer.outputs):
         output.note(run.nothing_found())
     printer.answer(
         report,
-        others=_silent() if run.silent else _formats(run, report, layout_of, printer),
+        others=_formats(run, report, layout_of, printer) | (_silent() if run.silent else {}),
         problems=run.problems,
         severities=(finding.severity for finding in report.findings),
     )

@@ -85,10 +85,9 @@ def explain(
     if len(targets) != 1 or not targets[0].name:
         raise UsageError("explain takes exactly one pod, workload or rule code")
     report = run.report()
-    documents = [bool(formats.FORMATS[destination.form].document) for destination in printer.outputs]
-    if not all(documents):
+    if not all(formats.FORMATS[destination.form].document for destination in printer.outputs):
         report = run.located(report)
-    output.messages(run, header=any(documents))
+    output.messages(run, header=printer.prints_header)
     namespaces = sorted(run.namespaces)
     if not namespaces:
         printer.end(run.problems)

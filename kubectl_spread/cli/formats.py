@@ -169,6 +169,11 @@ class Printer:
         everything = destination.form == WIDE
         return _function(_SCREEN)(document, self.terminal(destination), headers=self.headers, everything=everything)
 
+    @property
+    def prints_header(self) -> bool:
+        """Whether an output begins with a header about the cluster."""
+        return self.headers and any(FORMATS[destination.form].document for destination in self.outputs)
+
     def terminal(self, destination: Output) -> Terminal:
         """Return the properties of the terminal, the pipe or the file that an output is written to."""
         return output.terminal(self.color, to_file=destination.file is not None)

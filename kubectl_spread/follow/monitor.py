@@ -53,11 +53,10 @@ class Telemetry:
         PlatformCollector(registry=registry)
         build = Gauge("kubectl_spread_build_info", "The version of the monitor.", ["version"], registry=registry)
         build.labels(__version__).set(1)
+        requests = {"list": "Lists that were read.", "watch": "Watches that were started."}
         self._requests = {
-            "list": Counter("kubectl_spread_list", "Lists that were read.", ["resource", "result"], registry=registry),
-            "watch": Counter(
-                "kubectl_spread_watch", "Watches that were started.", ["resource", "result"], registry=registry
-            ),
+            verb: Counter(f"kubectl_spread_{verb}", about, ["resource", "result"], registry=registry)
+            for verb, about in requests.items()
         }
         self._duration = Histogram(
             "kubectl_spread_evaluation_duration_seconds",

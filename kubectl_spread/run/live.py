@@ -342,12 +342,10 @@ class LiveRun:
             resource = resources.BY_KIND[kind]
             try:
                 self._cluster.get(resource, namespace, target.name)
-            except NotFoundError as error:
-                if not target.kind:
+            except (NotFoundError, ForbiddenError) as error:
+                if isinstance(error, NotFoundError) and not target.kind:
                     raise NotFoundError(names.missing(target, snapshot, namespace)) from None
-                raise NotFoundError(f"{error}{nearest}") from None
-            except ForbiddenError as error:
-                raise ForbiddenError(f"{error}{nearest}") from None
+                raise type(error)(f"{error}{nearest}") from None
             if target.kind in unread:
                 what = f'{resource.full_name} "{target.name}"'
                 self._problems.append(

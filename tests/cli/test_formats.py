@@ -98,3 +98,12 @@ def test_a_device_is_not_replaced() -> None:
 def test_every_format_prints_the_report(manifest: Path) -> None:
     for name in formats.names("check"):
         assert check(manifest, "-o", name).exit_code == 0, name
+
+
+@pytest.mark.parametrize("form", formats.names("check"))
+def test_every_format_prints_an_empty_report(form: str, tmp_path: Path) -> None:
+    (tmp_path / "service.json").write_text('{"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}}')
+    outcome = check(tmp_path / "service.json", "-o", form)
+    assert outcome.exit_code == 0
+    assert bool(outcome.stdout) is not (formats.FORMATS[form].silent or form == "github")
+    assert ("no pods or pod templates" in outcome.stderr) is formats.FORMATS[form].silent
