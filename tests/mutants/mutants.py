@@ -281,17 +281,17 @@ MUTANTS: Final = (
     Mutant(
         "errors leave exit status 0 where --fail-on is error",
         "exit status",
-        "cli/options.py",
-        "each >= Severity(fail_on)",
-        "each > Severity(fail_on)",
+        "cli/formats.py",
+        "each >= Severity(least)",
+        "each > Severity(least)",
         ("cli/test_check.py",),
     ),
     Mutant(
         "objects that could not be read do not change the exit status if others could",
         "exit status",
         "cli/check.py",
-        "options.end(context, run.problems, fail_on",
-        "options.end(context, run.problems if run.empty else [], fail_on",
+        "problems=run.problems,",
+        "problems=run.problems if run.empty else [],",
         ("cli/test_check.py", "cli/test_unchecked.py"),
     ),
     Mutant(
