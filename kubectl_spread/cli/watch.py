@@ -62,19 +62,19 @@ def follow(
         raise UsageError("--watch: only a cluster can be watched, not files (-f, -k)")
     display = Screen() if form != "json" and is_screen() else Pipe(form)
     cluster = WatchedCluster.connect(options_of(parameters, ConnectionFlags), display.note, display.progress)
-    following = Following(options, cluster, interval=_INTERVAL, events=True)
-    last_text: tuple[str, Sequence[str]] | None = None
-
-    def look() -> None:
-        nonlocal last_text
-        with following.evaluation() as run:
-            hints.add(run)
-            picture = _picture(run, run.report(baseline), form, layout_of, color)
-            if picture.lasting != last_text:
-                display.show(picture)
-                last_text = picture.lasting
-
     with closing(cluster), closing(display):
+        following = Following(options, cluster, interval=_INTERVAL, events=True)
+        last_text: tuple[str, Sequence[str]] | None = None
+
+        def look() -> None:
+            nonlocal last_text
+            with following.evaluation() as run:
+                hints.add(run)
+                picture = _picture(run, run.report(baseline), form, layout_of, color)
+                if picture.lasting != last_text:
+                    display.show(picture)
+                    last_text = picture.lasting
+
         look()
         trouble = ""
         while True:
