@@ -74,16 +74,29 @@ def test_a_saved_page_of_a_list_is_refused_at_any_level(levels: int) -> None:
     assert refusal(text).startswith(f"error: STDIN:{levels + 1}: PodList: {field}: the list is not complete: ")
 
 
+@pytest.mark.parametrize("command", ["check", "merge"])
+@pytest.mark.parametrize("levels", [0, 1, 2])
 @pytest.mark.parametrize(
     "fields",
     [
+        pytest.param(f'"items": [{POD}],\n"items": []', id="before none"),
+        pytest.param(f'"items": [{POD}],\n"items": null', id="before null"),
         pytest.param(f'"items": [],\n"it\\u0065ms": [{POD}]', id="behind none"),
-        pytest.param(f'"items": [{{}}, {{}}], "metadata": {{}},\n"items": [{POD}]', id="behind others"),
+        pytest.param(f'"items": [{POD}], "metadata": {{}},\n"items": [{POD}]', id="of the same length"),
     ],
 )
-def test_the_last_items_of_a_list_count_in_json(fields: str) -> None:
+def test_items_that_a_second_key_hides_are_refused_in_json(fields: str, levels: int, command: str) -> None:
     text = f'{{"apiVersion": "v1", "kind": "List",\n{fields}}}'
-    assert run(text, "check").stdout == run(POD, "check").stdout
+    for _ in range(levels):
+        text = f'{{"apiVersion": "v1", "kind": "List", "items": [\n{text}]}}'
+    path = "items[0]." * levels
+    assert refusal(text, command) == f"error: STDIN:{levels + 2}: List: {path}items: is duplicated"
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Status"])
+def test_a_list_that_a_second_kind_hides_is_refused_in_json(kind: str) -> None:
+    text = f'{{"apiVersion": "v1",\n"kind": "List", "items": [{POD}], "kind": "{kind}"}}'
+    assert refusal(text) == f"error: STDIN:2: {kind}: kind: is duplicated"
 
 
 @pytest.mark.parametrize("command", ["check", "merge"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -9,7 +10,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from kubectl_spread.errors import Position, SourceError
-from kubectl_spread.sources.decode.json_objects import Json, Path
+from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError, Path
 
 LIST: Final = "List"
 ITEMS: Final = "items"
@@ -81,14 +82,37 @@ class JsonRecord(Record, frozen=True, kw_only=True, eq=False):
         return Marks(self.body, self.start, self.place).at(self.start + self._offset(path)) if path else self.place
 
     def elements(self, items: Sequence[Json]) -> Iterator[Record]:
-        """Yield a record for each item of this list, with its place in the first field ``items``."""
-        position = _after(_NAME, self.body, self.start + self._offset((ITEMS,))) + len("[")
+        """Yield a record for each item of this list."""
+        position = self._first_items() + len("[")
         marks = Marks(self.body, self.start, self.place)
         for index, item in enumerate(items):
             position = _after(_BETWEEN, self.body, position)
             place, path = marks.at(position), (*self.path, ITEMS, index)
-            yield JsonRecord(item, place, path, body=self.body, start=position)
-            position += len(memoryview(item))
+            end = position + len(memoryview(item))
+            yield JsonRecord(self.body[position:end], place, path, body=self.body, start=position)
+            position = end
+
+    def confirm_keys(self, items: Json) -> None:
+        """Confirm that no key of this object is duplicated: a decoder keeps the last value only, without an error.
+
+        Args:
+            items: Its last ``items``.
+
+        Raises:
+            MalformedFieldError: A key is duplicated.
+        """
+        start, content = self._first_items() - self.start, memoryview(self.content)
+        # If these are the first items, too, the text around them is JSON.
+        text = b"".join([content[:start], b"0", content[start + len(memoryview(items)) :]])
+        try:
+            _ENVELOPE.decode(str(text, errors="replace").strip())
+        except ValueError as error:
+            raise _duplicated(ITEMS) from error
+        except RecursionError as error:
+            raise MalformedFieldError((), "nested too deeply") from error
+
+    def _first_items(self) -> int:
+        return _after(_NAME, self.body, self.start + self._offset((ITEMS,)))
 
     def _offset(self, path: Path) -> int:
         """Return the offset of the key of a field or of an item of a list, or of the innermost field around it."""
@@ -176,6 +200,21 @@ def _end(body: memoryview, start: int, source: str, marks: Marks) -> tuple[int, 
             return offset - 1, None
         raise SourceError(f"{Position(source, marks.at(offset).line)}: invalid JSON: {problem}") from error
     return len(body), None
+
+
+def _duplicated(name: str) -> MalformedFieldError:
+    return MalformedFieldError((name,), "is duplicated")
+
+
+def _distinct(pairs: list[tuple[str, object]]) -> None:
+    names: set[str] = set()
+    for name, _ in pairs:
+        if name in names:
+            raise _duplicated(name)
+        names.add(name)
+
+
+_ENVELOPE: Final = json.JSONDecoder(object_pairs_hook=_distinct, parse_int=float, strict=False)
 
 
 def _key(text: bytes) -> str:

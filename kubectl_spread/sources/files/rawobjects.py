@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.types import ListMeta, Object, TypeMeta
 from kubectl_spread.kube.custom import group_of, is_custom
 from kubectl_spread.phrases import plural
 from kubectl_spread.sources.decode import json_objects
-from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, Record
+from kubectl_spread.sources.decode.json_documents import HEADER, ITEMS, LIST, METADATA, JsonRecord, Record
 from kubectl_spread.sources.decode.json_objects import Json, MalformedFieldError
 from kubectl_spread.sources.decode.resources import OBJECTS, OF_NODE_AUTOSCALERS
 
@@ -92,6 +92,8 @@ def members(record: Record, default: TypeMeta = _NO_HEADER, *, takes_pages: bool
             if not value:
                 raise MalformedFieldError((name,), "is missing")
         fields = record.fields or (json_objects.fields_of(content) if kind.endswith(LIST) else {})
+        if isinstance(record, JsonRecord) and ITEMS in fields:
+            record.confirm_keys(fields[ITEMS])
         items = _items(fields, api_version, kind)
         if items and len(record.path) > _LONGEST_PATH:
             raise MalformedFieldError((), "nested too deeply")
