@@ -452,8 +452,7 @@ def _blockage_by(
     absent = (path for path, spread in hard if not audit.nodes.number_of_values(spread.constraint.topology_key))
     first = next(absent, None) or next(path for path, _ in hard if any(path in paths for paths in refusing))
     each_allows_a_node = all(any(path not in paths for paths in refusing) for path, _ in hard)
-    conflict = not set.intersection(*refusing) and each_allows_a_node and bool(_with_all_keys(evaluation, audit))
-    return _Blockage(first, conflict)
+    return _Blockage(first, each_allows_a_node and bool(_with_all_keys(evaluation, audit)))
 
 
 def _lets_in(spread: Spread, node: Node) -> bool:
