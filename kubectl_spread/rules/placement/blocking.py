@@ -361,8 +361,8 @@ def _conflicting(rule_input: PodsInput) -> Iterator[Evidence]:
         then = not_created(pending, rule_input) if pending else ""
         refused = _refused(groups[0], rule_input)
         lowest = [(cause.topology_key, cause.lowest) for cause, _ in refused if cause.lowest]
-        where = next((f"to {domains(*each)}" for each in lowest if each[0] != HOSTNAME), "that all of them allow")
-        values: Values = {"who": _subject(groups), "keys": keys, "where": where, "then": then}
+        place = next((f"to {domains(*each)}" for each in lowest if each[0] != HOSTNAME), "that all of them allow")
+        values: Values = {"who": _subject(groups), "keys": keys, "more": f"add nodes {place}", "then": then}
         fix = _fix(pending, rule_input.engine.wait_of(pending[0]), rule_input) if pending else None
         yield Evidence(_affected(groups), values, _severity(groups), fix)
 
@@ -478,6 +478,6 @@ CONFLICTING: Final = Rule(
     severity=Severity.ERROR,
     summary="Each DoNotSchedule constraint allows some nodes, but no node is allowed by all of them",
     message="{who}. The constraints on {keys} each allow some nodes, but no node is allowed by all of them.{then}",
-    fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or add nodes {where}"),
+    fix=("make one of the constraints ScheduleAnyway or raise its maxSkew in the pod template, or {more}"),
     of_counts=_conflicting,
 )
