@@ -52,4 +52,8 @@ def domains(
     if not printer.headers and any(destination.form in formats.TABLES for destination in printer.outputs):
         # Without headers, tables leave out what their numbers leave out.
         output.result(remarks(report), ())
-    printer.answer(report, lambda wide: document(report, run.options.inputs, wide=wide), problems=run.problems)
+    printer.answer(
+        report,
+        lambda form: document(report, run.options.inputs, wide=form != formats.TABLE),
+        problems=run.problems,
+    )

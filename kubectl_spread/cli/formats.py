@@ -133,7 +133,7 @@ class Printer:
     def answer(
         self,
         report: msgspec.Struct,
-        document: Callable[[bool], Document] | None = None,
+        document: Callable[[str], Document] | None = None,
         others: Mapping[str, Callable[[Output], str]] = MappingProxyType({}),
         *,
         problems: Sequence[str] = (),
@@ -143,7 +143,7 @@ class Printer:
 
         Args:
             report: The report.
-            document: Returns the report as a document, with all columns or not; None where no format needs one.
+            document: Returns the report as a document for a format; None where no format needs one.
             others: Maps each format that needs more than the report to the function that renders it.
             problems: The errors of the run.
             severities: The severities of what the report has, for ``--fail-on``.
@@ -154,15 +154,13 @@ class Printer:
             write(text, destination.file)
         self.end(problems, severities)
 
-    def _rendered(
-        self, report: msgspec.Struct, destination: Output, document: Callable[[bool], Document] | None
-    ) -> str:
-        printer, wide = FORMATS[destination.form].document, destination.form == WIDE
+    def _rendered(self, report: msgspec.Struct, destination: Output, document: Callable[[str], Document] | None) -> str:
+        printer = FORMATS[destination.form].document
         if document is None or not printer:
             return rendered(report, destination.form)
         if printer != _SCREEN:
-            return _function(printer)(document(wide))
-        return self.screen(document(wide), destination)
+            return _function(printer)(document(destination.form))
+        return self.screen(document(destination.form), destination)
 
     def screen(self, document: Document, destination: Output) -> str:
         """Return a document as a terminal, a pipe or a file shows it."""

@@ -169,18 +169,18 @@ def _read(
         report = run.report(events, limits, console)
 
         def text(destination: Output) -> str:
-            return printer.screen(_document(report, run.options, destination.form == formats.WIDE), destination)
+            return printer.screen(_document(report, run.options, destination.form), destination)
 
         return fleet.ClusterAnswer(report, run.notes, run.problems, text)
 
     return answer
 
 
-def _document(report: SpreadSimulation, read: CheckOptions, wide: bool) -> Document:
+def _document(report: SpreadSimulation, read: CheckOptions, form: str) -> Document:
     """Return a report as a document; ``read`` are the options that chose what was read."""
     from kubectl_spread.render import simulation  # noqa: PLC0415 - completion of flags does not need it
 
-    return simulation.document(report, None if _STDIN in read.filename else read.inputs, wide=wide)
+    return simulation.document(report, None if _STDIN in read.filename else read.inputs, wide=form == formats.WIDE)
 
 
 def _events(context: click.Context, parameters: dict[str, Any]) -> list[tuple[str, str]]:

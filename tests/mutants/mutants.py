@@ -450,7 +450,7 @@ MUTANTS: Final = (
         "pods are evicted although most of a small zone is lost",
         "simulate",
         "kube/nodelifecycle.py",
-        "return _SLOW_INTERVAL if nodes > LARGE else None",
+        "return _SLOW_INTERVAL if self.nodes > LARGE else None",
         "return _SLOW_INTERVAL",
         ("simulate/test_outages.py",),
     ),
