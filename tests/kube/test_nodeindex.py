@@ -26,7 +26,7 @@ TOLERATIONS = st.builds(
 
 @given(st.sets(st.integers(0, 99)))
 def test_a_bitmap_has_its_numbers(members: set[int]) -> None:
-    assert list(ascending(bitmap(members, 100))) == sorted(members)
+    assert list(ascending(bitmap(members))) == sorted(members)
 
 
 @given(st.lists(st.lists(TAINTS, max_size=3), max_size=6), st.lists(TOLERATIONS, max_size=3), st.sampled_from([34, 37]))

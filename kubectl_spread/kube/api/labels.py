@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, reduce
 from itertools import product
 from typing import Final, Generic, TypeVar
 
@@ -244,12 +244,9 @@ _NOT_ZERO: Final = re.compile(rb"[^\0]", re.DOTALL)
 _BITS: Final = tuple(tuple(bit for bit in range(8) if byte >> bit & 1) for byte in range(256))
 
 
-def bitmap(numbers: Iterable[int], size: int) -> int:
-    """Return the bitmap of ``numbers``, which are below ``size``."""
-    content = bytearray(size // 8 + 1)
-    for number in numbers:
-        content[number >> 3] |= 1 << (number & 7)
-    return int.from_bytes(content, "little")
+def bitmap(numbers: Iterable[int]) -> int:
+    """Return the bitmap of ``numbers``."""
+    return reduce(lambda bits, number: bits | 1 << number, numbers, 0)
 
 
 def ascending(bits: int) -> Iterator[int]:
@@ -304,7 +301,7 @@ class LabelIndex:
 
     def _bits(self, key: str, value: str | None, having: Sequence[int]) -> int:
         if (key, value) not in self._bitmaps:
-            self._bitmaps[key, value] = bitmap(having, len(self._labels))
+            self._bitmaps[key, value] = bitmap(having)
         return self._bitmaps[key, value]
 
 

@@ -144,14 +144,13 @@ class NodeTaints:
         """Index ``nodes``; tolerations are read by ``behaviour``."""
         self._comparison = behaviour.toleration_comparison
         self.everything = (1 << len(nodes)) - 1
-        self._uncordoned = self.everything & ~bitmap(
-            (number for number, node in enumerate(nodes) if node.spec.unschedulable), len(nodes)
-        )
+        cordoned = (number for number, node in enumerate(nodes) if node.spec.unschedulable)
+        self._uncordoned = self.everything & ~bitmap(cordoned)
         by_taints: dict[tuple[Taint, ...], list[int]] = {}
         for number, node in enumerate(nodes):
             filtering = tuple(taint for taint in node.spec.taints if taint.effect in taints.FILTERING_EFFECTS)
             by_taints.setdefault(filtering, []).append(number)
-        self._nodes_with = {tainted: bitmap(numbers, len(nodes)) for tainted, numbers in by_taints.items()}
+        self._nodes_with = {tainted: bitmap(numbers) for tainted, numbers in by_taints.items()}
 
     def passing(self, tolerations: Iterable[Toleration]) -> int:
         """Return the nodes where no cordon keeps a pod with these tolerations away; a cordon counts as its taint.
