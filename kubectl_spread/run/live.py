@@ -31,8 +31,7 @@ from kubectl_spread.run.requests import NO_CLASSES, Requests
 from kubectl_spread.run.run import CheckRun, ClusterIdentity, Run
 from kubectl_spread.sources.apiserver.cluster import LiveCluster
 from kubectl_spread.sources.decode import resources
-from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import Resource
+from kubectl_spread.sources.decode.resources import Page, Resource
 
 _INCOMPLETE: Final = "not everything that decides where pods may go is known"
 _MOST_NAMESPACES: Final = 10_000

@@ -23,8 +23,7 @@ from kubectl_spread.run.options import CheckOptions
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.paging import background
 from kubectl_spread.sources.decode import resources
-from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import Resource
+from kubectl_spread.sources.decode.resources import Page, Resource
 
 Kind = TypeVar("Kind", bound=Object)
 NO_CLASSES: Final = "where new volumes can be is not known"

@@ -19,8 +19,7 @@ from kubectl_spread.kube.api.sparse import DetailedPod
 from kubectl_spread.sources.apiserver.cluster import LiveCluster, ServerVersion
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import RETRIES
-from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS, Page
 from tests.sources.server import Reply, connect, listed, page, serve, status
 
 RECORDED = Path(__file__).parent / "recorded"

@@ -13,7 +13,7 @@ from kubectl_spread.kube.api.types import ListMeta, Pod
 from kubectl_spread.sources.apiserver import paging
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import Page
 
 _PATIENCE: Final = 5.0
 

@@ -13,9 +13,8 @@ from kubectl_spread.kube.api.types import Message, Pod
 from kubectl_spread.kube.api.workloads import Deployment
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ListPage
-from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
-from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS, Resource
+from kubectl_spread.sources.decode.resources import NODES, PODS, WORKLOADS, Page, Resource
 
 RECORDED = Path(__file__).parent / "recorded"
 RESOURCES = [resource for resource in (PODS, NODES, *WORKLOADS) if (RECORDED / f"{resource.plural}.pb").exists()]

@@ -17,7 +17,7 @@ from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import WatchEvent
 from kubectl_spread.sources.apiserver.watch_list import FollowedList, Listed, Signals, detached, is_newer
-from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import Page
 from kubectl_spread.sources.exchange import Again, ConnectionFailedError
 
 PATIENCE = 5.0

@@ -18,8 +18,7 @@ from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response, Transport
 from kubectl_spread.sources.auth import connection, credentials
 from kubectl_spread.sources.auth.connection import ConnectionFlags, Settings
-from kubectl_spread.sources.decode.page import Page
-from kubectl_spread.sources.decode.resources import NAMESPACES, Resource
+from kubectl_spread.sources.decode.resources import NAMESPACES, Page, Resource
 
 T = TypeVar("T", bound=Message)
 F = TypeVar("F")

@@ -12,7 +12,7 @@ from kubectl_spread.errors import SourceError
 from kubectl_spread.kube.api.types import Message
 from kubectl_spread.sources.apiserver.responses import ExpiredError
 from kubectl_spread.sources.apiserver.transport import Response
-from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import Page
 
 T = TypeVar("T", bound=Message)
 R = TypeVar("R")

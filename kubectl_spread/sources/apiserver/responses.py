@@ -15,11 +15,10 @@ from kubectl_spread.kube.api.types import Message, TypeMeta
 from kubectl_spread.sources.apiserver.transport import Response
 from kubectl_spread.sources.decode import json_objects
 from kubectl_spread.sources.decode.json_objects import ITEMS, ListPage, MalformedFieldError
-from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import decoder
 from kubectl_spread.sources.decode.protobuf.decoder import MAGIC, Decoder
 from kubectl_spread.sources.decode.protobuf.sparse_pods import SparsePods
-from kubectl_spread.sources.decode.resources import Resource
+from kubectl_spread.sources.decode.resources import Page, Resource
 from kubectl_spread.sources.paths import without_query
 
 T = TypeVar("T", bound=Message)

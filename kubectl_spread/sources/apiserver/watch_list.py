@@ -20,7 +20,7 @@ from kubectl_spread.sources.apiserver import transport
 from kubectl_spread.sources.apiserver.responses import ExpiredError, UnauthorizedError
 from kubectl_spread.sources.apiserver.transport import elapsed
 from kubectl_spread.sources.apiserver.watch_events import BOOKMARK, DELETED, WatchEvent
-from kubectl_spread.sources.decode.page import Page
+from kubectl_spread.sources.decode.resources import Page
 from kubectl_spread.sources.exchange import Again, ConnectionFailedError
 
 T = TypeVar("T", bound=Object)

@@ -15,8 +15,8 @@ from kubectl_spread.errors import SpreadError
 from kubectl_spread.kube.api.field import FieldPath, MapKey
 from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, Pod, Time, TypeMeta
 from kubectl_spread.kube.api.workloads import WorkloadObject
-from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField, fields
+from kubectl_spread.sources.decode.resources import Page
 
 T = TypeVar("T", bound=Message)
 Path: TypeAlias = tuple[str | int, ...]

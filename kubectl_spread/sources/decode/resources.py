@@ -1,8 +1,9 @@
-"""The kinds of objects that are read from files and from an API server, and the paths of their resources."""
+"""Resources: the kinds of objects that are read, their paths in the API, and pages of their lists."""
 
 from __future__ import annotations
 
-from typing import Final, Generic, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final, Generic, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -10,14 +11,54 @@ import msgspec
 from kubectl_spread.kube.api.objects import ALL_NAMESPACES
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod
 from kubectl_spread.kube.api.storage import CSIDriver, PersistentVolume, PersistentVolumeClaim, StorageClass
-from kubectl_spread.kube.api.types import Event, Message, Namespace, Node, Object, TypeMeta
+from kubectl_spread.kube.api.types import Event, ListMeta, Message, Namespace, Node, Object, TypeMeta
 from kubectl_spread.kube.api.workloads import KINDS, PodTemplate, WorkloadObject
 from kubectl_spread.kube.autoscaling import HorizontalPodAutoscaler, PriorityClass
 from kubectl_spread.kube.disruption import PodDisruptionBudget
 from kubectl_spread.kube.nodeautoscaling import ConfigMap, EC2NodeClass, NodeClaim, NodePool
 from kubectl_spread.kube.scheduler.podtopologyspread.constraints import Service
 
+T = TypeVar("T", bound=Message)
+U = TypeVar("U", bound=Message)
 T_co = TypeVar("T_co", bound=Message, covariant=True)
+
+
+class Page(msgspec.Struct, Generic[T], eq=False):
+    """A page of a list; an object is decoded when it is reached, and again in a second iteration.
+
+    Attributes:
+        metadata: The revision of the list, and how to continue; see ``ListMeta``.
+        records: The objects as they came.
+        decode: Decodes a record.
+    """
+
+    metadata: ListMeta
+    records: Sequence[Any]
+    decode: Callable[[Any], T]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def __iter__(self) -> Iterator[T]:
+        """Decode one object after the other, in the order of the API server."""
+        return map(self.decode, self.records)
+
+    def map(self, convert: Callable[[T], U]) -> Page[U]:
+        """Return a page of this page's objects, each converted by ``convert``."""
+        decode = self.decode
+        return Page(self.metadata, self.records, lambda record: convert(decode(record)))
+
+    @property
+    def resource_version(self) -> str:
+        """The revision of the whole list; the pages of one list share it."""
+        return self.metadata.resource_version
+
+    @property
+    def remaining(self) -> int | None:
+        """How many objects follow this page; None: unknown, as with a field selector."""
+        if self.metadata.continue_ and not self.metadata.remaining_item_count:
+            return None
+        return self.metadata.remaining_item_count
 
 
 class Resource(msgspec.Struct, Generic[T_co], frozen=True):

@@ -15,10 +15,10 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import msgspec
 
 from kubectl_spread.kube.api.types import IntOrString, ListMeta, Message, TypeMeta
-from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import descriptors
 from kubectl_spread.sources.decode.protobuf.declaration import Cardinality, DeclaredField
 from kubectl_spread.sources.decode.protobuf.descriptors import SCALARS, Classes, class_name, protobuf_fields
+from kubectl_spread.sources.decode.resources import Page
 
 MAGIC: Final = b"k8s\x00"
 """The first bytes of a response in protobuf; a runtime.Unknown that holds the object follows."""

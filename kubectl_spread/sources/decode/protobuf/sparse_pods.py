@@ -14,9 +14,9 @@ from msgspec.structs import replace
 from kubectl_spread.kube.api.sparse import DetailedPod, SparsePod, alone, claims_of
 from kubectl_spread.kube.api.types import Message, ObjectMeta, Pod, PodSpec, PodStatus, Volume
 from kubectl_spread.kube.scheduler import nodeaffinity
-from kubectl_spread.sources.decode.page import Page
 from kubectl_spread.sources.decode.protobuf import decoder, descriptors
 from kubectl_spread.sources.decode.protobuf.decoder import Decoder
+from kubectl_spread.sources.decode.resources import Page
 
 READ_ANNOTATIONS: Final = ("kubectl-spread/ignore", "kubernetes.io/config.mirror")
 """The annotations that decide how a pod is evaluated; a pod that has one of them is decoded in full."""
