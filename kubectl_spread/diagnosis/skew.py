@@ -83,7 +83,7 @@ def skew_of(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> Skew | No
 def in_the_fullest(row: EvaluatedConstraint, spread: Spread, audit: Audit) -> tuple[PodRecord, ...]:
     """Return the requested pods of a row's workload that are counted in a fullest domain, by name."""
     value_of, most = spread.domains.value_of, spread.match_num.most
-    own = audit.counted.of(row.namespace, spread).pods.of_workload(row.workload)
+    own = audit.counted.of(row.namespace, spread).of_workload(row.workload)
     fullest = [pod for pod in own if spread.match_num[value_of[pod.node]] == most]
     if audit.snapshot.scope.targets:
         requested = {pod.ref for pod in audit.pods}

@@ -23,26 +23,6 @@ _BARE: Final = "Pod"
 _SpreadsOf: TypeAlias = Callable[[PodClass], Sequence[Spread | None]]
 
 
-class Counted:
-    """The count of one constraint, and the pods that were read and counted.
-
-    Attributes:
-        spread: The count.
-        pods: The counted pods, in the constraint's eligible domains.
-    """
-
-    def __init__(self, spread: Spread, pods: SelectedPods, numbers: Sequence[int]) -> None:
-        """Take the count, its pods, and the numbers of the classes whose pods have the constraint."""
-        self.spread = spread
-        self.pods = pods
-        self._numbers = numbers
-
-    @cached_property
-    def carriers(self) -> Sequence[PodRecord]:
-        """The counted pods that have the constraint themselves."""
-        return [pod for number in self._numbers for pod in self.pods.of_class(number)]
-
-
 class CountedPods:
     """The pods that were read, found by the constraints that count them, or by their workload."""
 
@@ -56,12 +36,10 @@ class CountedPods:
     def of(self, namespace: str, spread: Spread) -> Counted:
         """Return the count of a constraint with the counted pods."""
         selector = spread.constraint.selector
-        if selector is None or counts_nothing(selector, self._behaviour):
-            nothing = SelectedPods(_BoundPods((), self._snapshot), (), spread.domains)
-            return Counted(spread, nothing, ())
         bound = self._bound_pods(namespace)
-        selected = SelectedPods(bound, bound.classes.selection(selector), spread.domains)
-        return Counted(spread, selected, bound.having(spread, self._spreads_of))
+        if selector is None or counts_nothing(selector, self._behaviour):
+            return Counted(spread, bound, (), ())
+        return Counted(spread, bound, bound.classes.selection(selector), bound.having(spread, self._spreads_of))
 
     def siblings(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload that are not terminating; for a bare pod all bare pods of the namespace."""
@@ -138,17 +116,25 @@ class _BoundPods:
         return self._having.get((digest(spread.constraint), spread.domains), ())
 
 
-class SelectedPods:
-    """The bound pods of one namespace that a selector selects in some domains."""
+class Counted:
+    """The count of one constraint, and the bound pods that were read and counted, in its eligible domains.
 
-    def __init__(self, bound: _BoundPods, numbers: Sequence[int], domains: Domains) -> None:
+    Attributes:
+        spread: The count.
+    """
+
+    def __init__(self, spread: Spread, bound: _BoundPods, selected: Sequence[int], carrying: Sequence[int]) -> None:
+        """Take the numbers of the classes that the constraint selects, and of those whose pods have it."""
+        self.spread = spread
         self._bound = bound
-        self._numbers = frozenset(numbers)
-        self._value_of = domains.value_of
+        self._selected = frozenset(selected)
+        self._carrying = carrying
+        self._value_of = spread.domains.value_of
 
-    def of_class(self, number: int) -> Sequence[PodRecord]:
-        """Return the pods of a class."""
-        return [pod for pod in self._bound.classes[number] if self._includes(pod)]
+    @cached_property
+    def carriers(self) -> Sequence[PodRecord]:
+        """The counted pods that have the constraint themselves."""
+        return [pod for number in self._carrying for pod in self._bound.classes[number] if self._includes(pod)]
 
     def of_workload(self, workload: ObjectRef) -> Sequence[PodRecord]:
         """Return the pods of a workload, by name."""
@@ -186,7 +172,7 @@ class SelectedPods:
 
     @cached_property
     def _pods(self) -> Sequence[PodRecord]:
-        return [pod for number in self._numbers for pod in self._bound.classes[number] if pod.node in self._value_of]
+        return [pod for number in self._selected for pod in self._bound.classes[number] if pod.node in self._value_of]
 
     def _includes(self, pod: PodRecord) -> bool:
-        return self._bound.number(pod) in self._numbers and pod.node in self._value_of
+        return self._bound.number(pod) in self._selected and pod.node in self._value_of

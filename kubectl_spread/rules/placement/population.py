@@ -239,9 +239,7 @@ def _other_workloads(rule_input: PodsInput) -> Iterator[Evidence]:
     for row, spread in rule_input.counted:
         if not spread.self_match_num or _all_are_own(row, spread):
             continue
-        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).pods.others(
-            rule_input.workload, _NAMED
-        )
+        number, first = rule_input.audit.counted.of(rule_input.namespace, spread).others(rule_input.workload, _NAMED)
         if number:
             only_others = _only_others_fill_a_domain(row, spread, rule_input.audit)
             closes = only_others and spread.constraint.hard
@@ -273,7 +271,7 @@ def _only_others_fill_a_domain(row: EvaluatedConstraint, spread: Spread, audit: 
 
 
 def _values(spread: Spread, rule_input: PodsInput, workloads: str, *, only_others: bool) -> Values:
-    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).pods.of_others(rule_input.workload)
+    foreign = rule_input.audit.counted.of(rule_input.namespace, spread).of_others(rule_input.workload)
     alone = spread.without(foreign).skew
     them = "it" if foreign.total() == 1 else "them"
     effect = f" The skew is {spread.skew} with {them} and {alone} without {them}."
