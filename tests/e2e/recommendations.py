@@ -122,13 +122,12 @@ class Play(OnOwnNodes):
                 done = paste(command, Path(directory), self.cluster.environment())
                 if done.returncode:
                     return Played(case=case, changed=True, promised=False, differences=[f"{command}: {done.stderr}"])
-        self.settle()
+        self._settle_with_backoff(0)
         (event,) = [each for each in report["events"] if each["event"] == case.event]
         promise = event["patched"] if "patched" in event else event["now"]
         differences = [*self._differences_before(report["events"])]
         self._carry_out(EVENTS[case.event])
-        with suppress(TimeoutError):
-            self.cluster.wait_for(lambda: not self._pending() or promise["pending"], _BACKOFF, "no pod waits")
+        self._settle_with_backoff(promise["pending"])
         if self._pending() > promise["pending"]:
             differences.append(f"{case.event}: {promise['pending']} pending said, {self._pending()} seen")
         return Played(case=case, changed=bool(commands), promised=promise["survived"], differences=differences)
@@ -160,7 +159,12 @@ class Play(OnOwnNodes):
                 self.cluster.kubectl("rollout", "restart", self._target, "-n", self.namespace)
             case _:
                 self._delete(nodes)
+
+    def _settle_with_backoff(self, pending: int) -> None:
+        """Wait until nothing changes, and for pods that the scheduler tries again; so many may stay pending."""
         self.settle()
+        with suppress(TimeoutError):
+            self.cluster.wait_for(lambda: self._pending() <= pending, _BACKOFF, "no further pod waits")
 
     def _drain(self, nodes: Sequence[str]) -> None:
         for name in nodes:
