@@ -71,6 +71,7 @@ class Room:
         waiting: The pods that wait for room, and on which nodes.
         used: The sum of the usage of the pods of each node.
         log: The numbers of the nodes on which pods came or went, in this order.
+        first: The room before other pods came and went, which knows the scores of the other nodes; None for none.
     """
 
     def __init__(
@@ -85,7 +86,8 @@ class Room:
         usage = dict(kind.usage)
         self.own = (usage.get(_CPU, 0), usage.get(_MEMORY, 0))
         self._nodes, self.used, self._weights, self.log = nodes, used, weights, log
-        self._seen = len(log)
+        self._seen, self._changed = len(log), 0
+        self.first: Room | None = None
         self.waiting: dict[EqualPods, int] = {}
         self.scores: list[int | None] = [None] * len(used)
         content = bytearray(len(used) // 8 + 1)
@@ -97,7 +99,7 @@ class Room:
     def copy(self, used: Sequence[dict[str, int]], log: Sequence[int]) -> Room:
         """Return the room after other pods came and went, of which ``log`` begins with the changes that are in this."""
         other = copy(self)
-        other.used, other.log = used, log
+        other.used, other.log, other.first = used, log, self
         other.scores, other.waiting = [*self.scores], {}
         return other
 
@@ -132,12 +134,16 @@ class Room:
         for number in set(self.log[self._seen :]):
             self.scores[number] = None
             bit = 1 << number
+            self._changed |= bit
             self.fits = self.fits | bit if self.has_room(number) else self.fits & ~bit
         self._seen = len(self.log)
 
     def score(self, number: int) -> int:
         """Return the weighted sum of the scores of a node that depend on resources."""
         if (score := self.scores[number]) is not None:
+            return score
+        if self.first is not None and not self._changed >> number & 1:
+            score = self.scores[number] = self.first.score(number)
             return score
         allocatable, used = self._nodes.allocatable[number] or _UNKNOWN_ROOM, self.used[number]
         has = (allocatable.get(_CPU, 0), allocatable.get(_MEMORY, 0))
