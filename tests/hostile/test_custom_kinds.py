@@ -64,7 +64,7 @@ def test_constraints_of_another_form_are_not_read(constraints: Any) -> None:
     [
         ({"initContainers": 5}, 0),
         ({"ephemeralContainers": 5}, 0),
-        ({"ephemeralContainers": [5, {"affinity": {}}]}, 1),
+        ({"ephemeralContainers": [5, {"affinity": 1}]}, 1),
         ({"nodeSelector": {"a": 1}}, 0),
         ({"topologySpreadConstraints": 5}, 2),
         ({"affinity": []}, 2),

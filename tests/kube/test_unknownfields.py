@@ -189,10 +189,17 @@ def test_known_fields_and_other_unknown_fields_are_not_reported() -> None:
         SPREAD: [constraint(labelSelector={"matchLabels": {"affinity": "x", SPREAD: "y"}})],
         "affinity": {"nodeAffinity": {"nonsense": 1}, "podAffinity": {REQUIRED: [{"topologyKey": "zone"}]}},
         "nodeSelector": {"affinity": "x"},
-        "nonsense": {SPREAD: None},
+        "nonsense": {SPREAD: []},
         "containers": None,
     }
     assert of_pod(spec) == []
     assert of_pod({SPREAD: None, "affinity": None}) == []
     assert unknown_fields({"metadata": None, "spec": None}, TEMPLATE) == ()
     assert unknown_fields({"metadata": {"labels": {SPREAD: "x"}}}, TEMPLATE) == ()
+
+
+def test_managed_fields_are_not_misspelt_fields() -> None:
+    """They have the names of all fields that a manager owns, each after ``f:``."""
+    owned = {"f:spec": {"f:template": {"f:spec": {f"f:{SPREAD}": {"k:{}": {}}, "f:affinity": {"f:podAffinity": {}}}}}}
+    manifest = {"metadata": {"managedFields": [{"fieldsV1": owned}]}, "spec": {"template": {"spec": {}}}}
+    assert unknown_fields(manifest, TEMPLATE) == ()

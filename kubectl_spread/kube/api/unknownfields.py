@@ -77,10 +77,9 @@ def unknown_fields(manifest: Mapping[str, Any], pod_spec: FieldPath) -> tuple[Un
         manifest: The object as JSON values; the types of fields that the API has are right.
         pod_spec: The path of its pod spec, such as ``spec.template.spec``.
     """
-    spec: Any = manifest
-    for step in pod_spec:
-        spec = spec.get(step) if isinstance(spec, dict) else None
-    return (*_misplaced(manifest, FieldPath(), pod_spec), *_inside_pod_spec(spec or {}, pod_spec))
+    near = list(_near_pod_spec(manifest, pod_spec))
+    reported = {field.path for field in near}
+    return (*near, *(field for field in _elsewhere(manifest, pod_spec) if field.path not in reported))
 
 
 def unknown_in_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> tuple[UnknownField, ...]:
@@ -90,35 +89,59 @@ def unknown_in_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> tuple[Unkno
         spec: The pod spec as JSON values; the types of fields that pods have are right.
         path: Its path in an object whose other fields are unknown.
     """
-    own = {name: value for name, value in spec.items() if name in _CONTAINERS or _spelt_alike(name)}
-    fields = (*_misplaced(own, path, path), *_inside_pod_spec(spec, path))
-    return tuple(field for field in fields if field.intended)
+    return tuple(field for field in _of_pod_spec(spec, path) if field.intended)
 
 
-def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
-    """Yield the fields with the name of a field of the pod spec, or a similar one, in other places.
+def _near_pod_spec(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
+    """Yield the unknown fields of the pod spec and of the objects around it."""
+    outer: Any = manifest
+    path = FieldPath()
+    for step in pod_spec:
+        yield from _misplaced(outer, path, pod_spec)
+        yield from _misplaced(outer.get("metadata"), path / "metadata", pod_spec)
+        outer, path = outer.get(step), path / step
+        if not isinstance(outer, dict):
+            return
+    yield from _of_pod_spec(outer, pod_spec)
+
+
+def _elsewhere(manifest: Mapping[str, Any], pod_spec: FieldPath) -> Iterator[UnknownField]:
+    """Yield the fields of a pod spec in other places, as below a misspelt template, if their values have objects.
 
     Labels and annotations of these names are strings. The search has a stack of its own because a manifest may be deep.
     """
-    stack: list[tuple[FieldPath, Any]] = [(path, value)]
+    stack: list[tuple[FieldPath, Any]] = [(FieldPath(), manifest)]
     while stack:
         path, value = stack.pop()
-        inner = []
-        for step, member in value.items() if isinstance(value, dict) else enumerate(value):
-            if not isinstance(member, dict | list):
-                continue
-            near = _spelt_alike(step) if isinstance(step, str) else ""
-            if not near:
-                inner.append((path / step, member))
-            elif (intended := FieldPath((*pod_spec, *_OF_POD_SPEC[near]))) != path / step:
-                yield UnknownField(path / step, intended)
-        stack += inner[::-1]
+        if isinstance(value, list):
+            stack += [(path / index, element) for index, element in enumerate(value)][::-1]
+        elif isinstance(value, dict):
+            for key in value if path != pod_spec else ():
+                if key in _OF_POD_SPEC and _holds_objects(value[key]):
+                    yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[key])))
+            stack += [(path / key, member) for key, member in value.items() if key not in _OF_POD_SPEC][::-1]
 
 
-def _inside_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownField]:
+def _holds_objects(value: Any) -> bool:
+    elements = value if isinstance(value, list) else [value]
+    return any(isinstance(element, dict) and element for element in elements)
+
+
+def _of_pod_spec(spec: Mapping[str, Any], path: FieldPath) -> Iterator[UnknownField]:
     names = ("topologySpreadConstraints", "affinity")
+    yield from (field for field in _misplaced(spec, path, path) if field.intended != field.path)
+    for name in _CONTAINERS:
+        containers = spec.get(name)
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            yield from _misplaced(container, path / name / index, path)
     for name in names:
         yield from _inside(spec.get(name), name, path / name, (_Above(path, names),))
+
+
+def _misplaced(value: Any, path: FieldPath, pod_spec: FieldPath) -> Iterator[UnknownField]:
+    for key in value if isinstance(value, dict) else ():
+        if near := _spelt_alike(key):
+            yield UnknownField(path / key, FieldPath((*pod_spec, *_OF_POD_SPEC[near])))
 
 
 @lru_cache(maxsize=1024)
