@@ -200,6 +200,8 @@ def test_known_fields_and_other_unknown_fields_are_not_reported() -> None:
 
 def test_managed_fields_are_not_misspelt_fields() -> None:
     """They have the names of all fields that a manager owns, each after ``f:``."""
-    owned = {"f:spec": {"f:template": {"f:spec": {f"f:{SPREAD}": {"k:{}": {}}, "f:affinity": {"f:podAffinity": {}}}}}}
+    owned: dict[str, Any] = {
+        "f:spec": {"f:template": {"f:spec": {f"f:{SPREAD}": {"k:{}": {}}, "f:affinity": {"f:podAffinity": {}}}}}
+    }
     manifest = {"metadata": {"managedFields": [{"fieldsV1": owned}]}, "spec": {"template": {"spec": {}}}}
     assert unknown_fields(manifest, TEMPLATE) == ()
