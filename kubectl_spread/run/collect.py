@@ -141,12 +141,12 @@ def from_files(options: CheckOptions) -> CheckRun:
     reading = read_files(options, snapshot, services=snapshot.default_selectors.enabled)
     if text := reading.unknown_namespace(options.namespace):
         raise CombinedError([*reading.errors, NotFoundError(text)])
-    names.resolve(snapshot)
+    notes = [*target_version.warnings, *names.resolve(snapshot)]
     unknown_defaults = schedulers.apply(snapshot, schedulers.OWNER_KINDS)
     missing_nodes = hints.unknown_nodes(snapshot) if snapshot.nodes else ""
     nodes: model.NodesKnown = "listed" if snapshot.nodes and not missing_nodes else "none"
     audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)
-    notes = [*target_version.warnings, *reading.notes, *_patches_left_out(reading), *hints.capture_hints(audit)]
+    notes += (*reading.notes, *_patches_left_out(reading), *hints.capture_hints(audit))
     problems = [*(str(error) for error in reading.errors), *unknown_defaults, *filter(None, [missing_nodes])]
     templates = hints.unevaluated(audit)
     problems += [template.message for template in templates]

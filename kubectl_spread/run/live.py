@@ -146,7 +146,7 @@ class LiveRun:
         nodes = self._nodes(snapshot, target_version) if options.needs_nodes else "none"
         unread = self._owners(snapshot)
         self._defaults(snapshot, unread)
-        names.resolve(snapshot)
+        self._notes += names.resolve(snapshot)
         target_version, audit = self._by_gates(snapshot, server, nodes)
         if options.explaining and self._read_to_explain(audit):
             audit = evaluate(snapshot, target_version.facts(options), nodes=nodes)

@@ -100,21 +100,31 @@ def _slashed(argument: str) -> Target:
 _POD: Final = "Pod"
 
 
-def resolve(snapshot: Snapshot) -> None:
+def resolve(snapshot: Snapshot) -> list[str]:
     """Give the targets of a snapshot their kinds, once pods and workloads are read.
 
-    A plain name keeps the kind "" where nothing has it.
+    A plain name is that of a pod or, where no pod has it, of a workload. It keeps the kind "" where nothing has it.
+
+    Returns:
+        Notes on names that a pod shares with a workload.
 
     Raises:
-        UsageError: No owner is of a target's kind, or objects of several kinds have a plain name.
+        UsageError: No owner is of a target's kind, or workloads of several kinds have a plain name.
     """
-    objects = snapshot.objects() if snapshot.scope.targets else ()
+    targets = snapshot.scope.targets
+    if not targets:
+        return []
+    objects = snapshot.objects()
     kinds = {ref.kind for ref in objects}
-    targets = tuple(
-        _resolved(target, kinds) if target.kind else _named(target, objects, snapshot)
-        for target in snapshot.scope.targets
+    resolved = tuple(
+        _resolved(target, kinds) if target.kind else _named(target, objects, snapshot) for target in targets
     )
-    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=targets)
+    snapshot.scope = msgspec.structs.replace(snapshot.scope, targets=resolved)
+    return [
+        note
+        for target, answer in zip(targets, resolved, strict=True)
+        if not target.kind and answer.kind == _POD and (note := _shared(answer, objects))
+    ]
 
 
 def missing(target: Target, snapshot: Snapshot, namespace: str, source: str = "what was read") -> str:
@@ -144,19 +154,29 @@ def _named(target: Target, objects: Collection[ObjectRef], snapshot: Snapshot) -
     """Return the target that a plain name means.
 
     Raises:
-        UsageError: Objects of several kinds have the name.
+        UsageError: Workloads of several kinds have the name.
     """
     refs = [ref for ref in objects if ref.name == target.name]
     kinds = sorted({ref.kind for ref in _tops(refs, snapshot)})
+    if _POD in kinds:
+        return Target(_POD, target.name)
     if len(kinds) > 1:
         names = listed([named(kind, target.name) for kind in kinds], len(kinds))
-        raise UsageError(f'several objects are named "{target.name}": choose one of {names}')
+        raise UsageError(f'several workloads are named "{target.name}": choose one of {names}')
     return Target(kinds[0] if kinds else "", target.name)
 
 
 def _tops(refs: Collection[ObjectRef], snapshot: Snapshot) -> list[ObjectRef]:
     """Return the objects without those that have the same name as their owner."""
     return [ref for ref in refs if not any(owner in refs for owner in snapshot.ownership.owners(ref) if owner != ref)]
+
+
+def _shared(pod: Target, objects: Iterable[ObjectRef]) -> str:
+    """Return a note on the workloads that have the name of a pod, or ""."""
+    workloads = sorted({named(ref.kind, ref.name) for ref in objects if ref.name == pod.name and ref.kind != _POD})
+    if not workloads:
+        return ""
+    return f'"{pod.name}" is taken as the name of a pod; for the workload write {listed(workloads, len(workloads))}'
 
 
 def _resolved(target: Target, kinds: Iterable[str]) -> Target:

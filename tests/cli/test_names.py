@@ -55,14 +55,22 @@ def test_a_plain_name_finds_the_object(objects: list[Json], name: str, explained
 def test_a_plain_name_that_several_workloads_have_is_an_error() -> None:
     status, explained, stderr = explain(*CART, STATEFUL, name="cart")
     assert (status, explained) == (2, "")
-    assert stderr == 'error: several objects are named "cart": choose one of deploy/cart and sts/cart\n'
+    assert stderr == 'error: several workloads are named "cart": choose one of deploy/cart and sts/cart\n'
 
 
-def test_a_plain_name_that_a_pod_shares_with_a_workload_is_an_error() -> None:
+def test_a_plain_name_means_the_pod_that_has_the_name_of_its_owner() -> None:
+    """Argo names the only pod of a Workflow like the Workflow."""
+    owned = pod_json("hello", node="a1", constraints=[constraint()], owner="Workflow/hello")
+    status, explained, stderr = explain(owned, name="hello")
+    assert (status, explained) == (0, "Pod/hello")
+    assert stderr == '"hello" is taken as the name of a pod; for the workload write workflow/hello\n'
+
+
+def test_a_plain_name_means_the_pod_that_shares_it_with_a_workload() -> None:
     bare = pod_json("cart", node="a1", constraints=[constraint()])
     status, explained, stderr = explain(*CART, bare, name="cart")
-    assert (status, explained) == (2, "")
-    assert stderr == 'error: several objects are named "cart": choose one of deploy/cart and po/cart\n'
+    assert (status, explained) == (0, "Pod/cart")
+    assert stderr == '"cart" is taken as the name of a pod; for the workload write deploy/cart\n'
     assert explain(*CART, bare, name="pod/cart") == (0, "Pod/cart", "")
     assert explain(*CART, bare, name="deploy/cart") == (0, "Deployment/cart", "")
 
